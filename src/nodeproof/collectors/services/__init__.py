@@ -1,0 +1,1 @@
+"""Sources that feed more than one collector: one reader each, whoever asks."""

@@ -1,0 +1,62 @@
+"""The machine as collectors see it: its files, its programs, its clock, and the slow sources that several collectors share."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from nodeproof.clock import Clock, SystemClock
+from nodeproof.host.background import Background
+from nodeproof.host.commands import Commands, HostCommands
+from nodeproof.host.files import FileTree
+
+__all__ = ["Machine"]
+
+_T = TypeVar("_T")
+
+
+class Machine:
+    """Everything outside that a collector may touch; a test hands in a recorded one (``nodeproof.host.recorded``)."""
+
+    def __init__(self, files: FileTree, commands: Commands, clock: Clock) -> None:
+        self.files = files
+        self.commands = commands
+        self.clock = clock
+        self._lock = threading.RLock()
+        self._shared: dict[object, object] = {}
+        self._slow: list[Background[object]] = []
+
+    @classmethod
+    def here(cls, root: str = "/") -> "Machine":
+        """This machine, its files below ``root`` (``/host`` in a container)."""
+        return cls(FileTree(root), HostCommands(), SystemClock())
+
+    def shared(self, make: "Callable[[Machine], _T]") -> _T:
+        """The one ``make(self)`` of this machine: a source that several collectors read is made once."""
+        with self._lock:
+            if make not in self._shared:
+                self._shared[make] = make(self)
+            return cast("_T", self._shared[make])
+
+    def background(self, name: str, call: Callable[[], _T], *, interval_s: float, deadline_s: float) -> Background[_T]:
+        """A slow source on this machine's clock; :meth:`settle` waits for it."""
+        source = Background(name, call, interval_s=interval_s, deadline_s=deadline_s, clock=self.clock)
+        with self._lock:
+            self._slow.append(cast("Background[object]", source))
+        return source
+
+    def retire(self, source: Background[_T]) -> None:
+        """Forget a slow source whose device or mount has gone."""
+        with self._lock:
+            self._slow = [kept for kept in self._slow if kept is not source]
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait, at most so long in all, for the slow calls in flight: for commands that read only once."""
+        deadline = self.clock.now().mono_s + timeout_s
+        with self._lock:
+            slow = list(self._slow)
+        for source in slow:
+            source.wait(max(0.0, deadline - self.clock.now().mono_s))
+
+    def close(self) -> None:
+        """Give descriptors back."""
+        self.files.close()

@@ -1,0 +1,1 @@
+"""The wire contracts: frozen structs, without I/O and without a clock."""

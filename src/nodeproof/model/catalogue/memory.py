@@ -1,0 +1,7 @@
+"""Metrics of component memory."""
+
+from nodeproof.model.catalogue.spec import MetricSpec
+
+__all__ = ["METRICS"]
+
+METRICS: tuple[MetricSpec, ...] = ()

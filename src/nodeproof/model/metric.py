@@ -1,0 +1,57 @@
+"""What a collector says about a node: numbers, and absences with their reason.
+
+The JSON keys of :class:`Metric` are those of the reference (``component name value unit labels timestamp``). A metric always
+holds a finite number; whatever could not be read stands beside it as :class:`Missing`.
+"""
+
+import msgspec
+
+from nodeproof.errors import Absence
+
+__all__ = ["COMPONENTS", "Batch", "Labels", "Metric", "Missing"]
+
+Labels = dict[str, str]
+"""Label key to value. Shared between cycles: never changed after it was made."""
+
+COMPONENTS = ("chassis", "cpu", "disk", "gpu", "memory", "network", "npu")
+"""The seven components of the reference, in the order it lists them."""
+
+
+class Metric(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One number about one thing at one moment."""
+
+    component: str
+    name: str
+    value: float
+    unit: str
+    labels: Labels | None = None
+    timestamp: str = ""
+    """RFC 3339 with the local offset: when it was read, not when it was written."""
+
+
+class Missing(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One reading that is not there, and why."""
+
+    component: str
+    name: str
+    state: Absence
+    reason: str
+    labels: Labels | None = None
+    source: str = ""
+    """File or command that was tried."""
+    remedy: str = ""
+    """What an administrator could do about it."""
+    timestamp: str = ""
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What one collector cycle brought."""
+
+    component: str
+    timestamp: str
+    mono_s: float
+    """Seconds since boot (CLOCK_BOOTTIME) when the cycle began."""
+    metrics: list[Metric]
+    missing: list[Missing]
+    sequence: int = 0
+    """Counts the cycles of this collector in this process, from 1."""

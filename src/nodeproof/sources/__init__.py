@@ -1,0 +1,1 @@
+"""Pure parsers: bytes in, structs out. No I/O and no clock; one file a source."""

@@ -1,0 +1,27 @@
+"""``/proc/loadavg``: ``0.35 0.25 0.15 2/287 12345`` (proc_loadavg(5))."""
+
+from typing import NamedTuple
+
+from nodeproof.errors import ParseError
+
+__all__ = ["LoadAverage", "parse"]
+
+
+class LoadAverage(NamedTuple):
+    """Load averages and counts of scheduling entities."""
+
+    load1: float
+    load5: float
+    load15: float
+    running: int
+    total: int
+
+
+def parse(raw: bytes, /) -> LoadAverage:
+    """Read the one line. Raises ParseError."""
+    fields = raw.split()
+    try:
+        running, _, total = fields[3].partition(b"/")
+        return LoadAverage(float(fields[0]), float(fields[1]), float(fields[2]), int(running), int(total))
+    except (IndexError, ValueError):
+        raise ParseError("/proc/loadavg", 1, raw.decode("utf-8", "replace"), "three averages, running/total and a pid") from None
