@@ -26,7 +26,7 @@ class Selection(Protocol):
 
 
 class Collector(Protocol):
-    """What the scheduler drives; entry points of ``nodeproof.collectors`` name a factory of it, ``create(machine, selection)``."""
+    """What the scheduler drives; entry points of ``nodeproof.collectors`` name its factory, ``create(machine, selection)``."""
 
     name: str
     component: str
@@ -118,6 +118,14 @@ class _Kept(NamedTuple):
     at: Instant
     metrics: Sequence[Metric]
     missing: Sequence[Missing]
+    runs: int
+    """How often the group has run."""
+
+    def due(self, at: Instant, every_s: float) -> bool:
+        """Whether the group runs again in a cycle that begins at ``at``."""
+        if not every_s or at.mono_s - self.at.mono_s >= every_s - _EARLY_S:
+            return True
+        return self.runs < _EAGER_RUNS and any(entry.state is Absence.UNKNOWN for entry in self.missing)
 
 
 class GroupCollector:
@@ -151,13 +159,13 @@ class GroupCollector:
         missing: list[Missing] = []
         for number, group in enumerate(self._groups):
             kept = self._kept.get(number)
-            if kept is None or not group.every_s or at.mono_s - kept.at.mono_s >= group.every_s - _EARLY_S:
-                kept = self._kept[number] = self._run(group, at, timestamp)
+            if kept is None or kept.due(at, group.every_s):
+                kept = self._kept[number] = self._run(group, at, timestamp, 1 if kept is None else kept.runs + 1)
             metrics += kept.metrics
             missing += kept.missing
         return Batch(self.component, timestamp, at.mono_s, metrics, missing, self._sequence)
 
-    def _run(self, group: Group, at: Instant, timestamp: str) -> _Kept:
+    def _run(self, group: Group, at: Instant, timestamp: str, runs: int) -> _Kept:
         cycle = Cycle(self.component, self._specs, self._wanted, at, timestamp)
         try:
             group.read(cycle)
@@ -167,7 +175,7 @@ class GroupCollector:
             _miss_unread(cycle, group, NoData(Absence.READ_ERROR, str(error)))
         except Exception as error:  # noqa: BLE001 - one group's bug must not take its neighbours down
             _miss_unread(cycle, group, NoData(Absence.READ_ERROR, f"{type(error).__name__}: {error}"))
-        return _Kept(at, cycle.metrics, cycle.missing)
+        return _Kept(at, cycle.metrics, cycle.missing, runs)
 
     def forget(self) -> None:
         """Run every group at the next cycle, however recently it ran."""
@@ -176,6 +184,10 @@ class GroupCollector:
 
 _EARLY_S = 0.5
 """A slow group may run this much early, so that a cadence of 10 s on a cycle of 1 s does not become 11 s."""
+
+_EAGER_RUNS = 5
+"""A slow group with readings still unknown (a tool that has not answered yet, a rate that needs a second sample) runs at each
+cycle until it has run this often, so that a new daemon need not wait a whole period for them."""
 
 
 def _miss_unread(cycle: Cycle, group: Group, absence: NoData) -> None:

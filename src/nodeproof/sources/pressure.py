@@ -1,7 +1,7 @@
-"""``/proc/pressure/{cpu,memory,io}``: ``some avg10=0.12 avg60=0.04 avg300=0.01 total=4304928`` (Documentation/accounting/psi.rst).
+"""``/proc/pressure/{cpu,memory,io}``: ``some avg10=0.12 avg60=0.04 avg300=0.01 total=4304928`` (kernel: accounting/psi.rst).
 
-``some`` = at least one task stood still for want of the resource, ``full`` = all of them did. Kernels before 5.13 have no ``full``
-line for the CPU, and ``/proc/pressure/irq`` has no ``some`` line.
+``some`` = at least one task stood still for want of the resource, ``full`` = all of them did. Kernels before 5.13 print no
+``full`` line for the CPU, and ``/proc/pressure/irq`` has no ``some`` line.
 """
 
 from typing import NamedTuple

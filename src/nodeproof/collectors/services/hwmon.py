@@ -7,7 +7,6 @@ chip goes stale. Which sensors a chip has, their labels and limits are read when
 from typing import NamedTuple
 
 from nodeproof.errors import Absence, NoData, ParseError
-from nodeproof.host.background import Background
 from nodeproof.host.files import FileTree
 from nodeproof.host.machine import Machine
 from nodeproof.sources import hwmon
@@ -75,9 +74,7 @@ class _Chip:
         self.device = device
         self._files = machine.files
         self._layout: list[_Layout] | None = None
-        self.source: Background[tuple[Sensor, ...]] = machine.background(
-            f"{_ROOT}/{folder} ({name})", self._read, interval_s=_INTERVAL_S, deadline_s=_DEADLINE_S
-        )
+        self.source = machine.background(f"{_ROOT}/{folder} ({name})", self._read, interval_s=_INTERVAL_S, deadline_s=_DEADLINE_S)
 
     def now(self) -> Chip:
         """What is known now."""
