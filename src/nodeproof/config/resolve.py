@@ -1,0 +1,53 @@
+"""Where the configuration comes from, and what holds where it says nothing. Kept apart from the loader: a daemon on built-in defaults
+never loads a YAML parser.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import msgspec
+
+from nodeproof.config.schema import Config
+
+__all__ = ["ENVIRONMENT", "build", "defaults", "find"]
+
+ENVIRONMENT = {
+    "NODEPROOF_CONFIG": "configuration file",
+    "CATMONITOR_CONFIG": "configuration file, when NODEPROOF_CONFIG is not set",
+    "NODEPROOF_DATA_DIR": "default of storage.data_dir, and the folder of the other default directories",
+    "CATMONITOR_DATA_DIR": "the same, when NODEPROOF_DATA_DIR is not set",
+    "XDG_STATE_HOME": "default directories lie in its folder nodeproof; ~/.local/state when not set",
+}
+"""Variables that the configuration looks at."""
+
+_DEFAULT_PATHS = ("/etc/nodeproof/nodeproof.yaml", "/etc/catmonitor/catmonitor.yaml")
+
+
+def find(explicit: str | None, environ: Mapping[str, str], exists: Callable[[str], bool]) -> str | None:
+    """Path of the file to read: given, from the environment, or a default one that exists; None = built-in defaults."""
+    named = explicit or environ.get("NODEPROOF_CONFIG") or environ.get("CATMONITOR_CONFIG")
+    if named:
+        return named
+    return next((path for path in _DEFAULT_PATHS if exists(path)), None)
+
+
+def defaults(environ: Mapping[str, str]) -> Config:
+    """What holds where no file says otherwise."""
+    return build({}, "built-in defaults", (), environ)
+
+
+def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], environ: Mapping[str, str]) -> Config:
+    """Put the default directories under what the file says, and convert the whole to structs at once."""
+    data_home = environ.get("NODEPROOF_DATA_DIR") or environ.get("CATMONITOR_DATA_DIR")
+    state_home = environ.get("XDG_STATE_HOME") or f"{environ.get('HOME', '/root')}/.local/state"
+    home = f"{state_home}/nodeproof"
+    data_dir = data_home or f"{home}/data"
+    beside = data_home or home
+    plain: dict[str, object] = dict(tree)
+    for section, default in (
+        ("storage", {"data_dir": data_dir}),
+        ("snapshot", {"dir": f"{beside}/snapshot"}),
+        ("straggler_output", {"data_dir": f"{beside}/straggler"}),
+    ):
+        plain[section] = default | cast("dict[str, str]", tree.get(section, {}))
+    return msgspec.convert(plain | {"source": source, "warnings": warnings}, Config)
