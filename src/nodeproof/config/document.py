@@ -1,6 +1,6 @@
 """YAML text as plain values that know where they stood.
 
-The composer of PyYAML is used for the syntax and the tags; construction is our own, so that a duplicate key, an alias bomb or a tag
+The composer of PyYAML is used for syntax and tags; construction is our own, so that a duplicate key, an alias bomb or a tag
 of Python is an error with its line instead of a surprise.
 """
 

@@ -1,5 +1,6 @@
-"""Where the configuration comes from, and what holds where it says nothing. Kept apart from the loader: a daemon on built-in defaults
-never loads a YAML parser.
+"""Where the configuration comes from, and what holds where it says nothing.
+
+Kept apart from the loader: a daemon on built-in defaults never loads a YAML parser.
 """
 
 from collections.abc import Callable, Mapping

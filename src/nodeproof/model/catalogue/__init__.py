@@ -6,7 +6,7 @@ collectors really emit.
 
 from collections.abc import Mapping
 
-from nodeproof.model.catalogue import chassis, cpu, disk, gpu, memory, network, npu, system
+from nodeproof.model.catalogue import chassis, cpu, daemon, disk, gpu, memory, network, npu, system
 from nodeproof.model.catalogue.features import FEATURE_INTERVALS_S
 from nodeproof.model.catalogue.spec import FEATURES, UNITS, BaseUnit, Feature, Kind, MetricSpec, Priority
 

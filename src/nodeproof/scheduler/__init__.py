@@ -1,0 +1,1 @@
+"""When collectors run, how they are kept apart, and what they cost."""

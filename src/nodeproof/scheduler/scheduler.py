@@ -1,0 +1,50 @@
+"""All collectors of a daemon together."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from nodeproof.clock import Clock
+from nodeproof.collectors.base import Collector
+from nodeproof.model.metric import Batch
+from nodeproof.scheduler.loop import CollectorCost, CollectorLoop, CollectorPlan
+
+__all__ = ["Scheduler", "spread"]
+
+_MIN_DEADLINE_S = 10.0
+
+
+class Scheduler:
+    """Runs collectors side by side and hands each batch to ``publish``."""
+
+    def __init__(self, plans: Sequence[CollectorPlan], publish: Callable[[Batch], None], clock: Clock) -> None:
+        self.loops = [CollectorLoop(plan, publish, clock) for plan in plans]
+
+    def start(self) -> None:
+        """Begin all loops."""
+        for loop in self.loops:
+            loop.start()
+
+    def stop(self, timeout_s: float) -> list[str]:
+        """End all loops, waiting at most so long in all; names of the collectors that did not come back."""
+        for loop in self.loops:
+            loop.ask_to_stop()
+        deadline = time.monotonic() + timeout_s
+        return [loop.plan.collector.name for loop in self.loops if not loop.join(max(0.0, deadline - time.monotonic()))]
+
+    def costs(self) -> dict[str, CollectorCost]:
+        """Cost by collector name."""
+        return {loop.plan.collector.name: loop.cost() for loop in self.loops}
+
+
+def spread(collectors: Sequence[tuple[Collector, float, float | None]]) -> list[CollectorPlan]:
+    """Plans for (collector, interval, deadline or None), their phases spread evenly over each interval."""
+    count = len(collectors)
+    return [
+        CollectorPlan(
+            collector,
+            interval,
+            deadline_s if deadline_s is not None else max(_MIN_DEADLINE_S, 3 * interval),
+            phase_s=interval * number / count,
+        )
+        for number, (collector, interval, deadline_s) in enumerate(collectors)
+    ]
