@@ -1,0 +1,1 @@
+"""Faults: kernel events and findings made into faults, without a flood."""
