@@ -26,6 +26,7 @@ __all__ = [
 _TABLES = (
     chassis.METRICS,
     cpu.METRICS,
+    daemon.METRICS,
     disk.METRICS,
     gpu.METRICS,
     memory.METRICS,
