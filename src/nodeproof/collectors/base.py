@@ -95,6 +95,15 @@ class Cycle:
                 )
             )
 
+    def as_of(self, at: Instant) -> "Cycle":
+        """An empty cycle of the same group for what a slow source read at ``at``: readings bear the time they were taken."""
+        return Cycle(self.component, self._specs, self._wanted, at, rfc3339(at.wall_s))
+
+    def take(self, other: "Cycle") -> None:
+        """Everything that ``other`` holds, as it stands."""
+        self.metrics += other.metrics
+        self.missing += other.missing
+
     def miss_all(self, names: Iterable[str], absence: NoData, labels: Labels | None = None) -> None:
         """The same absence for several metrics."""
         for name in names:
