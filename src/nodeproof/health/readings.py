@@ -1,0 +1,63 @@
+"""The latest readings of every component, arranged for rules."""
+
+from collections.abc import Mapping, Sequence
+
+from nodeproof.clock import Instant
+from nodeproof.model.catalogue import CATALOGUE, MetricSpec
+from nodeproof.model.metric import Batch, Metric, Missing
+
+__all__ = ["Readings"]
+
+
+class Readings:
+    """What is known now, by component and name. Each component is arranged when it is first asked for."""
+
+    __slots__ = ("_batches", "_metrics", "_missing", "catalogue")
+
+    def __init__(
+        self, batches: Mapping[str, Batch], catalogue: Mapping[tuple[str, str], MetricSpec] = CATALOGUE
+    ) -> None:
+        """``batches``: component to its newest batch; a stale component holds its metrics as missing, state STALE."""
+        self._batches = batches
+        self.catalogue = catalogue
+        self._metrics: dict[str, dict[str, list[Metric]]] = {}
+        self._missing: dict[str, dict[str, list[Missing]]] = {}
+
+    def metrics(self, component: str, name: str) -> Sequence[Metric]:
+        """Every reading of one metric, in the order they were read; empty when there is none."""
+        index = self._metrics.get(component)
+        if index is None:
+            index = self._arrange(component)
+        return index.get(name, ())
+
+    def missing(self, component: str, name: str) -> Sequence[Missing]:
+        """Every absence that was reported for one metric."""
+        if component not in self._metrics:
+            self._arrange(component)
+        return self._missing[component].get(name, ())
+
+    def batch(self, component: str) -> Batch | None:
+        """The newest batch of ``component``."""
+        return self._batches.get(component)
+
+    def age_s(self, component: str, at: Instant) -> float:
+        """Seconds since the newest batch of ``component`` was begun; 0 without one."""
+        batch = self._batches.get(component)
+        return 0.0 if batch is None else max(0.0, at.mono_s - batch.mono_s)
+
+    def _arrange(self, component: str) -> dict[str, list[Metric]]:
+        metrics: dict[str, list[Metric]] = {}
+        missing: dict[str, list[Missing]] = {}
+        batch = self._batches.get(component)
+        if batch is not None:
+            for metric in batch.metrics:
+                entries = metrics.get(metric.name)
+                if entries is None:
+                    metrics[metric.name] = [metric]
+                else:
+                    entries.append(metric)
+            for absence in batch.missing:
+                missing.setdefault(absence.name, []).append(absence)
+        self._metrics[component] = metrics
+        self._missing[component] = missing
+        return metrics
