@@ -58,5 +58,11 @@ class Machine:
             source.wait(max(0.0, deadline - self.clock.now().mono_s))
 
     def close(self) -> None:
-        """Give descriptors back."""
+        """Give descriptors back; shared sources that have a ``close`` of their own end first."""
+        with self._lock:
+            shared = list(self._shared.values())
+        for source in shared:
+            end = getattr(source, "close", None)
+            if callable(end):
+                end()
         self.files.close()
