@@ -9,6 +9,7 @@
     ├── NoData              there is no reading, and why (quiet: not a failure)
     ├── CommandError        an outside program could not do its work
     ├── SnapshotError       a snapshot directory or file cannot be used
+    ├── WriteError          a file could not be written; the old one is intact
     └── AddressInUseError   a port or socket already has an owner
 
 Every message names the thing, the place and the remedy. Only the command line turns them into exit codes.
@@ -27,6 +28,7 @@ __all__ = [
     "ParseError",
     "SnapshotError",
     "UsageError",
+    "WriteError",
 ]
 
 
@@ -111,6 +113,17 @@ class CommandError(NodeproofError):
 
 class SnapshotError(NodeproofError):
     """A snapshot directory or file cannot be used."""
+
+
+class WriteError(NodeproofError):
+    """``path`` could not be written; what was there before is intact. ``code`` is the error number, 0 when there is none."""
+
+    def __init__(self, path: str, reason: str, *, remedy: str = "", code: int = 0) -> None:
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+        self.code = code
+        super().__init__(f"{path}: {reason}" + (f"; {remedy}" if remedy else ""))
 
 
 class AddressInUseError(NodeproofError):
