@@ -10,6 +10,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -63,8 +64,19 @@ class HostCommands:
         self._search_path = search_path if search_path is not None else os.environ.get("PATH", "") + os.pathsep + _PATH
         self._max_output_bytes = max_output_bytes
         self._stuck: dict[str, subprocess.Popen[bytes]] = {}
+        self._lock = threading.Lock()
+        self._in_flight: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
         self.started_total = 0
         """Commands started since the program began, for the self-metrics."""
+
+    def close(self) -> None:
+        """End every program in flight and start no more: nothing of ours outlives the daemon."""
+        with self._lock:
+            self._closed = True
+            for child in self._in_flight:
+                if child.returncode is None:
+                    _signal_group(child.pid, signal.SIGKILL)
 
     def find(self, program: str) -> str | None:
         """Full path of ``program``, or None when no directory of the search path has it."""
@@ -82,12 +94,13 @@ class HostCommands:
         if path is None:
             raise CommandError(program, CommandFailure.NOT_FOUND, f"not found in {self._search_path}")
         started = time.monotonic()
-        self.started_total += 1
-        child = self._start(program, path, argv)
+        child = self._begin(program, path, argv)
         try:
             out, err, truncated, in_time = self._drain(child, started + deadline_s)
         finally:
             ended = self._end(program, child)
+            with self._lock:
+                self._in_flight.discard(child)
         if not ended:
             raise CommandError(
                 program,
@@ -97,6 +110,21 @@ class HostCommands:
         if not in_time:
             raise CommandError(program, CommandFailure.TIMED_OUT, f"gave no answer in {deadline_s:g} s and was ended")
         return CommandResult(tuple(argv), child.returncode, out, err, time.monotonic() - started, truncated)
+
+    def _begin(self, program: str, path: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        refusal = CommandError(program, CommandFailure.START_FAILED, "not started: this program is ending")
+        if self._closed:
+            raise refusal
+        # Not under the lock: starting a program that lies on a dead mount blocks.
+        child = self._start(program, path, argv)
+        with self._lock:
+            self.started_total += 1
+            self._in_flight.add(child)
+            closed = self._closed
+        if closed:
+            self._end(program, child)
+            raise refusal
+        return child
 
     def _refuse_while_stuck(self, program: str) -> None:
         earlier = self._stuck.get(program)

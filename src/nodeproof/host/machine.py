@@ -58,10 +58,10 @@ class Machine:
             source.wait(max(0.0, deadline - self.clock.now().mono_s))
 
     def close(self) -> None:
-        """Give descriptors back; shared sources that have a ``close`` of their own end first."""
+        """Give descriptors back and end programs in flight; shared sources that have a ``close`` of their own end first."""
         with self._lock:
             shared = list(self._shared.values())
-        for source in shared:
+        for source in (*shared, self.commands):
             end = getattr(source, "close", None)
             if callable(end):
                 end()
