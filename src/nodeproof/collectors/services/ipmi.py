@@ -224,8 +224,11 @@ class Ipmi:
     def _round(self) -> None:
         """Make the calls that are due, one after the other; runs on the worker's thread, never twice at once."""
         began = self._machine.clock.now()
-        due = [kind for kind in self._kinds if kind.wanted and kind.due_mono_s <= began.mono_s]
-        for kind in sorted(due, key=lambda kind: kind.due_mono_s):
+        left = set(self._kinds)
+        while due := [kind for kind in self._kinds if kind in left and kind.wanted and kind.due_mono_s <= began.mono_s]:
+            # The one that has waited longest first: a call that always hangs must not starve the others.
+            kind = min(due, key=lambda kind: kind.due_mono_s)
+            left.remove(kind)
             kind.wanted = False
             if not self._make(kind):
                 break
