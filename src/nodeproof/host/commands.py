@@ -66,14 +66,14 @@ class HostCommands:
         self._stuck: dict[str, subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
         self._in_flight: set[subprocess.Popen[bytes]] = set()
-        self._closed = False
+        self._closing = threading.Event()
         self.started_total = 0
         """Commands started since the program began, for the self-metrics."""
 
     def close(self) -> None:
         """End every program in flight and start no more: nothing of ours outlives the daemon."""
         with self._lock:
-            self._closed = True
+            self._closing.set()
             for child in self._in_flight:
                 if child.returncode is None:
                     _signal_group(child.pid, signal.SIGKILL)
@@ -113,14 +113,14 @@ class HostCommands:
 
     def _begin(self, program: str, path: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         refusal = CommandError(program, CommandFailure.START_FAILED, "not started: this program is ending")
-        if self._closed:
+        if self._closing.is_set():
             raise refusal
         # Not under the lock: starting a program that lies on a dead mount blocks.
         child = self._start(program, path, argv)
         with self._lock:
             self.started_total += 1
             self._in_flight.add(child)
-            closed = self._closed
+            closed = self._closing.is_set()
         if closed:
             self._end(program, child)
             raise refusal
