@@ -1,0 +1,153 @@
+"""What a sink is, and the fan-out that keeps sinks apart."""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from nodeproof.clock import Instant
+from nodeproof.errors import Absence
+from nodeproof.model.metric import Batch, Metric, Missing
+
+__all__ = ["Sink", "SinkStatus", "Sinks", "StaleAfter", "Trouble", "finite"]
+
+_log = logging.getLogger(__name__)
+_MIN_STALE_AFTER_S = 5.0
+_INTERVALS = 3
+_DEFAULT_STALE_AFTER_S = 15.0
+
+
+class Trouble:
+    """Failures of one sink: counted each time, told once when they begin or change, and once when they end."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._problems: dict[str, str] = {}
+        self.total = 0
+
+    @property
+    def problem(self) -> str:
+        """What is wrong now; empty when nothing is."""
+        return next(iter(self._problems.values()), "")
+
+    def failed(self, problem: str, part: str = "") -> None:
+        """``part`` of it failed, for this reason."""
+        with self._lock:
+            self.total += 1
+            fresh = self._problems.get(part) != problem
+            self._problems[part] = problem
+        if fresh:
+            _log.error("%s: %s", self._what, problem)
+
+    def healed(self, part: str = "") -> None:
+        """``part`` of it worked."""
+        if part not in self._problems:
+            return
+        with self._lock:
+            self._problems.pop(part, None)
+        _log.warning("%s: works again (%s failures so far)", f"{self._what} {part}".strip(), self.total)
+
+
+class Sink(Protocol):
+    """Takes every batch. May be called from several threads, but never twice at once for one component."""
+
+    name: str
+    trouble: Trouble
+
+    def write(self, batch: Batch) -> None:
+        """Take one batch."""
+        ...
+
+    def flush(self, now: Instant) -> None:
+        """Do what is due; called about once a second."""
+        ...
+
+    def close(self) -> None:
+        """Bring everything to its end; nothing is written afterwards."""
+        ...
+
+
+class SinkStatus(NamedTuple):
+    """How a sink fares."""
+
+    name: str
+    errors_total: int
+    problem: str
+    """What is wrong now; empty when nothing is."""
+
+
+class StaleAfter:
+    """Age at which the newest batch of a component is no longer the present: three intervals, and at least five seconds."""
+
+    def __init__(self, intervals_s: Mapping[str, float] | None = None) -> None:
+        self._intervals_s = dict(intervals_s or {})
+
+    def set_intervals(self, intervals_s: Mapping[str, float]) -> None:
+        """Other cadences, after a reload."""
+        self._intervals_s = dict(intervals_s)
+
+    def __call__(self, component: str) -> float:
+        """Seconds."""
+        interval_s = self._intervals_s.get(component)
+        return _DEFAULT_STALE_AFTER_S if interval_s is None else max(_MIN_STALE_AFTER_S, _INTERVALS * interval_s)
+
+
+def finite(batch: Batch) -> Batch:
+    """``batch`` with every number that is none (NaN, infinite) turned into a missing reading: JSON has no way to write it."""
+    # One sum tells whether any of thousands needs a look.
+    total = sum([metric.value for metric in batch.metrics])
+    if total - total == 0:
+        return batch
+    metrics: list[Metric] = []
+    missing = list(batch.missing)
+    for metric in batch.metrics:
+        if math.isfinite(metric.value):
+            metrics.append(metric)
+        else:
+            reason = f"{metric.value} is no finite number"
+            missing.append(
+                Missing(metric.component, metric.name, Absence.READ_ERROR, reason, metric.labels, timestamp=metric.timestamp)
+            )
+    return msgspec.structs.replace(batch, metrics=metrics, missing=missing)
+
+
+class Sinks:
+    """All sinks as one: a sink that raises is told of, counted and passed over."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._sinks = tuple(sinks)
+
+    def write(self, batch: Batch) -> None:
+        """Hand ``batch`` to every sink, in order. Raises TypeError when it holds something that is no number."""
+        batch = finite(batch)
+        for sink in self._sinks:
+            self._guard(sink, "write", partial(sink.write, batch))
+
+    def flush(self, now: Instant) -> None:
+        """Let every sink do what is due."""
+        for sink in self._sinks:
+            self._guard(sink, "flush", partial(sink.flush, now))
+
+    def close(self) -> None:
+        """Close every sink."""
+        for sink in self._sinks:
+            self._guard(sink, "close", sink.close)
+
+    def statuses(self) -> list[SinkStatus]:
+        """How each sink fares."""
+        return [SinkStatus(sink.name, sink.trouble.total, sink.trouble.problem) for sink in self._sinks]
+
+    @staticmethod
+    def _guard(sink: Sink, what: str, action: Callable[[], None]) -> None:
+        part = f"({what})"
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - one sink must not cost another its batch
+            sink.trouble.failed(f"{type(error).__name__}: {error}", part)
+        else:
+            sink.trouble.healed(part)
