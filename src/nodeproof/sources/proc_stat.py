@@ -12,6 +12,9 @@ __all__ = ["CpuTimes", "Stat", "parse"]
 
 _FIELDS = 8
 _NO_TIMES = (0,) * _FIELDS
+_LIMIT = 2**64
+"""The kernel counts in 64 bits."""
+_SINGLES = {b"intr", b"ctxt", b"btime", b"processes", b"procs_running", b"procs_blocked", b"softirq"}
 
 
 class CpuTimes(NamedTuple):
@@ -28,12 +31,17 @@ class CpuTimes(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """What we use of the file."""
+    """What we use of the file; a line that is absent or damaged is None."""
 
     cpus: dict[str, CpuTimes]
     """By core: ``total`` first, then ``0``, ``1`` ... as far as they are online."""
     context_switches: int | None
     boot_time_s: int | None
+    interrupts: int | None
+    softirqs: int | None
+    forks: int | None
+    procs_running: int | None
+    procs_blocked: int | None
 
 
 def parse(raw: bytes, /) -> Stat:
@@ -43,13 +51,15 @@ def parse(raw: bytes, /) -> Stat:
     for line in raw.split(b"\n"):
         if line.startswith(b"cpu"):
             fields = line.split()
-            times = _times(fields)
-            if times is not None:
-                cpus[fields[0][3:].decode("ascii", "replace") or "total"] = times
-        elif line.startswith((b"ctxt ", b"btime ")):
-            fields = line.split()
-            if len(fields) > 1 and fields[1].isdigit():
-                singles[fields[0]] = int(fields[1])
+            core = fields[0][3:].decode("ascii", "replace")
+            times = _times(fields[1 : _FIELDS + 1])
+            if times is not None and (core.isdecimal() or not core):
+                cpus[core or "total"] = times
+        elif line:
+            # The rest of intr and softirq counts single sources: thousands of columns that nobody asks for.
+            words = line.split(None, 2)
+            if len(words) > 1 and words[0] in _SINGLES and words[1].isdigit() and len(words[1]) <= 20:
+                singles[words[0]] = int(words[1])
     if not cpus:
         raise ParseError(
             "/proc/stat",
@@ -57,15 +67,28 @@ def parse(raw: bytes, /) -> Stat:
             raw[:40].decode("utf-8", "replace"),
             "lines that begin with cpu and hold at least four counters",
         )
-    return Stat(cpus, singles.get(b"ctxt"), singles.get(b"btime"))
+    return Stat(
+        cpus,
+        singles.get(b"ctxt"),
+        singles.get(b"btime"),
+        singles.get(b"intr"),
+        singles.get(b"softirq"),
+        singles.get(b"processes"),
+        singles.get(b"procs_running"),
+        singles.get(b"procs_blocked"),
+    )
 
 
 def _times(fields: list[bytes]) -> CpuTimes | None:
     """Counters of one line; kernels before 2.6.11 have fewer, newer ones more. None when it is damaged."""
     try:
-        numbers = tuple(map(int, fields[1 : _FIELDS + 1]))
+        numbers = tuple(map(int, fields))
     except ValueError:
         return None
-    if len(numbers) < 4:
+    if len(numbers) < _FIELDS:
+        if len(numbers) < 4:
+            return None
+        numbers += _NO_TIMES[len(numbers) :]
+    if min(numbers) < 0 or max(numbers) >= _LIMIT:
         return None
-    return CpuTimes(*(numbers + _NO_TIMES[len(numbers) :]))
+    return CpuTimes._make(numbers)

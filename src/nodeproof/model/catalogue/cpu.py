@@ -5,7 +5,25 @@ from nodeproof.model.catalogue.spec import Feature, Kind, MetricSpec, Priority
 __all__ = ["METRICS"]
 
 _ALL = (Feature.DFEE, Feature.WEB, Feature.HEALTH)
+_SHOWN = (Feature.WEB,)
 _STAT = "/proc/stat"
+_CPU = "/sys/devices/system/cpu"
+_TOPOLOGY = f"{_CPU}/cpu*/topology"
+_NODES = "/sys/devices/system/node/node*/cpulist"
+_CACHES = f"{_CPU}/cpu*/cache/index*"
+_FREQUENCY = f"{_CPU}/cpu*/cpufreq"
+_THROTTLE = f"{_CPU}/cpu*/thermal_throttle"
+_POWERCAP = "/sys/class/powercap/intel-rapl:*"
+_SENSORS = "/sys/class/hwmon, ipmitool sensor"
+_KERNEL_LOG = "/dev/kmsg"
+
+STATIC_PERIOD_S = 60.0
+"""Statics are read again at this cadence until they are there, and so that added or removed hardware shows."""
+FREQUENCY_PERIOD_S = 10.0
+SENSOR_PERIOD_S = 10.0
+THROTTLE_PERIOD_S = 30.0
+ZONE_PERIOD_S = 60.0
+ADVISORY_PERIOD_S = 3600.0
 
 
 def _time(name: str, what: str) -> MetricSpec:
@@ -23,7 +41,7 @@ def _time(name: str, what: str) -> MetricSpec:
     )
 
 
-def _util(name: str, what: str) -> MetricSpec:
+def _util(name: str, what: str, *, reference: bool = True) -> MetricSpec:
     return MetricSpec(
         "cpu",
         f"{name}_util",
@@ -32,22 +50,108 @@ def _util(name: str, what: str) -> MetricSpec:
         f"Share of the last interval spent {what}.",
         _STAT,
         ("core",),
+        reference=reference,
+    )
+
+
+def _static(name: str, unit: str, meaning: str, source: str, *labels: str) -> MetricSpec:
+    return MetricSpec(
+        "cpu",
+        name,
+        unit,
+        Kind.STATIC,
+        meaning,
+        source,
+        labels,
+        Priority.LOW,
+        period_s=STATIC_PERIOD_S,
         reference=True,
     )
 
 
-METRICS: tuple[MetricSpec, ...] = (
+def _rate(name: str, what: str, *, reference: bool = False) -> MetricSpec:
+    return MetricSpec(
+        "cpu",
+        name,
+        "count/s",
+        Kind.GAUGE,
+        f"{what} a second.",
+        _STAT,
+        priority=Priority.LOW,
+        default=False,
+        reference=reference,
+    )
+
+
+def _cores(name: str, meaning: str, source: str, *, reference: bool = True) -> MetricSpec:
+    return MetricSpec("cpu", name, "count", Kind.GAUGE, meaning, source, period_s=FREQUENCY_PERIOD_S, reference=reference)
+
+
+def _sensor(name: str, unit: str, meaning: str, source: str, *, features: tuple[Feature, ...]) -> MetricSpec:
+    return MetricSpec(
+        "cpu",
+        name,
+        unit,
+        Kind.GAUGE,
+        meaning,
+        source,
+        ("cpu", "sensor"),
+        features=features,
+        period_s=SENSOR_PERIOD_S,
+        reference=True,
+    )
+
+
+def _throttle(name: str, unit: str, meaning: str, priority: Priority = Priority.MEDIUM) -> MetricSpec:
+    return MetricSpec("cpu", name, unit, Kind.COUNTER, meaning, _THROTTLE, ("package",), priority, period_s=THROTTLE_PERIOD_S)
+
+
+def _errors(name: str, what: str) -> MetricSpec:
+    return MetricSpec(
+        "cpu",
+        name,
+        "count",
+        Kind.GAUGE,
+        f"Machine-check records of {what} errors that the kernel logged since the last cycle, by logical processor.",
+        _KERNEL_LOG,
+        ("cpu",),
+        Priority.HIGH,
+        reference=True,
+    )
+
+
+_TIMES = (
     MetricSpec(
         "cpu",
         "usage",
         "%",
         Kind.GAUGE,
-        "Share of the last interval that was neither idle nor waiting: guest time is counted once, iowait counts as busy.",
+        "Share of the last interval that was not idle: guest time is counted once, iowait counts as busy.",
         _STAT,
         ("core",),
         Priority.HIGH,
         reference=True,
     ),
+    _util("user", "in user mode, nice included"),
+    _util("system", "in the kernel"),
+    _util("idle", "idle"),
+    _util("iowait", "idle with I/O outstanding"),
+    _util("irq", "serving interrupts, all processors together", reference=False),
+    _util("softirq", "serving soft interrupts, all processors together", reference=False),
+    _util("steal", "runnable while the hypervisor ran others, all processors together", reference=False),
+    _time("user", "in user mode, guests included"),
+    _time("nice", "in user mode at low priority"),
+    _time("system", "in the kernel"),
+    _time("idle", "idle"),
+    _time("iowait", "idle with I/O outstanding"),
+    _time("irq", "serving interrupts"),
+    _time("softirq", "serving soft interrupts"),
+    _time("steal", "runnable while the hypervisor ran others"),
+    _rate("context_switches", "Context switches", reference=True),
+    _rate("interrupts", "Interrupts served"),
+    _rate("softirqs", "Soft interrupts served"),
+    _rate("forks", "Processes and threads created"),
+    MetricSpec("cpu", "procs_blocked", "count", Kind.GAUGE, "Tasks that wait for I/O and cannot be interrupted.", _STAT),
     MetricSpec(
         "cpu",
         "load_average",
@@ -62,17 +166,6 @@ METRICS: tuple[MetricSpec, ...] = (
     ),
     MetricSpec(
         "cpu",
-        "context_switches",
-        "count/s",
-        Kind.GAUGE,
-        "Context switches a second.",
-        _STAT,
-        priority=Priority.LOW,
-        default=False,
-        reference=True,
-    ),
-    MetricSpec(
-        "cpu",
         "process_count",
         "count",
         Kind.GAUGE,
@@ -83,25 +176,293 @@ METRICS: tuple[MetricSpec, ...] = (
         default=False,
         reference=True,
     ),
-    _time("user", "in user mode, guests included"),
-    _time("nice", "in user mode at low priority"),
-    _time("system", "in the kernel"),
-    _time("idle", "idle"),
-    _time("iowait", "idle with I/O outstanding"),
-    _time("irq", "serving interrupts"),
-    _time("softirq", "serving soft interrupts"),
-    _time("steal", "runnable while the hypervisor ran others"),
-    _util("user", "in user mode, nice included"),
-    _util("system", "in the kernel"),
-    _util("idle", "idle"),
-    _util("iowait", "idle with I/O outstanding"),
     MetricSpec(
         "cpu",
-        "online_core_num",
-        "count",
+        "pressure",
+        "%",
         Kind.GAUGE,
-        "Logical processors that the kernel schedules on.",
-        "/sys/devices/system/cpu/online",
-        reference=True,
+        "Share of time in which some tasks, or all of them (full), waited for a processor, averaged by the kernel.",
+        "/proc/pressure/cpu",
+        ("stall", "interval"),
+    ),
+    MetricSpec(
+        "cpu",
+        "pressure_stall_time",
+        "s",
+        Kind.COUNTER,
+        "Time in which some tasks, or all of them (full), waited for a processor, since boot.",
+        "/proc/pressure/cpu",
+        ("stall",),
+        Priority.LOW,
     ),
 )
+
+_TOPOLOGY_ROWS = (
+    _cores("online_core_num", "Logical processors that the kernel schedules on.", f"{_CPU}/online"),
+    _cores("offline_core_num", "Logical processors that are present and switched off.", f"{_CPU}/offline"),
+    _cores("isolated_core_num", "Logical processors kept free of ordinary tasks (isolcpus).", f"{_CPU}/isolated"),
+    _cores(
+        "allowed_core_num",
+        "Logical processors that this process, and so its container, may run on.",
+        "/proc/self/status",
+        reference=False,
+    ),
+    MetricSpec(
+        "cpu",
+        "cgroup_limit_cores",
+        "cores",
+        Kind.GAUGE,
+        "Processor time that the control group of this process may use: the tightest quota divided by its period.",
+        "/sys/fs/cgroup",
+        ("source",),
+        period_s=FREQUENCY_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "smt_active",
+        "",
+        Kind.STATE,
+        "Whether cores run more than one thread: 0 no, 1 yes.",
+        f"{_CPU}/smt",
+        ("control",),
+        Priority.LOW,
+        features=_SHOWN,
+        period_s=STATIC_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "model_info",
+        "cores",
+        Kind.STATIC,
+        "Processor model; the value is the number of cores of one socket.",
+        "/proc/cpuinfo",
+        ("model_name", "cache_size"),
+        Priority.LOW,
+        period_s=STATIC_PERIOD_S,
+        reference=True,
+    ),
+    _static("core_num", "count", "Logical processors that are present.", f"{_CPU}/present"),
+    _static("cpu_num", "count", "Processor sockets.", _TOPOLOGY),
+    _static("numa_node_num", "count", "NUMA nodes.", "/sys/devices/system/node/online"),
+    _static("numa_core_num", "count", "Logical processors of a NUMA node.", _NODES, "node"),
+    MetricSpec(
+        "cpu",
+        "die_core_num",
+        "count",
+        Kind.STATIC,
+        "Cores of a die of the first socket. Dropped by the reference in its 0.3.5.",
+        _TOPOLOGY,
+        ("die",),
+        Priority.LOW,
+        default=False,
+        features=(),
+        period_s=STATIC_PERIOD_S,
+        reference=True,
+    ),
+    _static("l1d_cache_size", "KB", "Level 1 data cache of a core, in KiB.", _CACHES, "core"),
+    _static("l1i_cache_size", "KB", "Level 1 instruction cache of a core, in KiB.", _CACHES, "core"),
+    _static("l2_cache_size", "KB", "Level 2 cache that a core uses, in KiB.", _CACHES, "core"),
+    _static("l3_cache_size", "KB", "Level 3 cache that a core uses, in KiB.", _CACHES, "core"),
+    MetricSpec(
+        "cpu",
+        "numa_order_num",
+        "count",
+        Kind.GAUGE,
+        "Sizes of free blocks that the page allocator distinguishes.",
+        "/proc/buddyinfo",
+        ("node", "zone"),
+        Priority.LOW,
+        default=False,
+        period_s=ZONE_PERIOD_S,
+        reference=True,
+    ),
+    MetricSpec(
+        "cpu",
+        "numa_info",
+        "order",
+        Kind.GAUGE,
+        "Highest order with a free block: 2^order pages can be had in one piece.",
+        "/proc/buddyinfo",
+        ("node", "zone"),
+        Priority.LOW,
+        default=False,
+        period_s=ZONE_PERIOD_S,
+        reference=True,
+    ),
+    MetricSpec(
+        "cpu",
+        "microcode_info",
+        "count",
+        Kind.INFO,
+        "Microcode in use; 1 for each version, a sound machine has one.",
+        "/proc/cpuinfo",
+        ("version",),
+        Priority.LOW,
+        features=_SHOWN,
+        period_s=ADVISORY_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "vulnerability",
+        "",
+        Kind.STATE,
+        "What the kernel says of a known flaw of processors: 0 not affected, 1 mitigated, 2 vulnerable.",
+        f"{_CPU}/vulnerabilities",
+        ("vulnerability", "detail"),
+        Priority.LOW,
+        default=False,
+        features=(),
+        period_s=ADVISORY_PERIOD_S,
+    ),
+)
+
+_FREQUENCY_ROWS = (
+    MetricSpec(
+        "cpu",
+        "frequency",
+        "MHz",
+        Kind.GAUGE,
+        "Frequency of a logical processor now.",
+        f"{_FREQUENCY}/scaling_cur_freq",
+        ("core",),
+        period_s=FREQUENCY_PERIOD_S,
+        reference=True,
+    ),
+    MetricSpec(
+        "cpu",
+        "avg_freq",
+        "MHz",
+        Kind.GAUGE,
+        "Mean frequency of the logical processors that tell theirs.",
+        f"{_FREQUENCY}/scaling_cur_freq",
+        period_s=FREQUENCY_PERIOD_S,
+        reference=True,
+    ),
+    _static("min_freq", "MHz", "Lowest frequency of the hardware.", f"{_FREQUENCY}/cpuinfo_min_freq"),
+    _static("max_freq", "MHz", "Highest frequency of the hardware.", f"{_FREQUENCY}/cpuinfo_max_freq"),
+    MetricSpec(
+        "cpu",
+        "allowed_max_freq",
+        "MHz",
+        Kind.GAUGE,
+        "Lowest upper bound that software sets for any processor; below max_freq somebody has capped the machine.",
+        f"{_FREQUENCY}/scaling_max_freq",
+        period_s=STATIC_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "governor_cores",
+        "count",
+        Kind.INFO,
+        "Logical processors under this frequency governor and driver.",
+        f"{_FREQUENCY}/scaling_governor",
+        ("governor", "driver"),
+        Priority.LOW,
+        features=_SHOWN,
+        period_s=STATIC_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "boost_enabled",
+        "",
+        Kind.STATE,
+        "Whether processors may go above their nominal frequency: 0 no, 1 yes.",
+        f"{_CPU}/cpufreq/boost, {_CPU}/intel_pstate/no_turbo",
+        priority=Priority.LOW,
+        features=_SHOWN,
+        period_s=STATIC_PERIOD_S,
+    ),
+)
+
+_SENSOR_ROWS = (
+    _sensor(
+        "temperature",
+        "°C",
+        "Temperature of a processor package, or of the part that its sensor names.",
+        _SENSORS,
+        features=(Feature.WEB, Feature.HEALTH),
+    ),
+    _sensor(
+        "mem_temperature",
+        "°C",
+        "Temperature of a memory module or group of modules.",
+        _SENSORS,
+        features=(Feature.WEB, Feature.HEALTH),
+    ),
+    _sensor(
+        "power", "W", "Power of a processor package, averaged over the last interval.", f"{_POWERCAP}, {_SENSORS}", features=_ALL
+    ),
+    MetricSpec(
+        "cpu",
+        "core_temperature",
+        "°C",
+        Kind.GAUGE,
+        "Temperature of one core.",
+        "/sys/class/hwmon",
+        ("cpu", "sensor"),
+        Priority.LOW,
+        default=False,
+        features=(),
+        period_s=SENSOR_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "energy",
+        "J",
+        Kind.COUNTER,
+        "Energy used since nodeproof started, as the processor itself reckons it (RAPL).",
+        f"{_POWERCAP}/energy_uj",
+        ("package", "domain"),
+        period_s=SENSOR_PERIOD_S,
+    ),
+    MetricSpec(
+        "cpu",
+        "domain_power",
+        "W",
+        Kind.GAUGE,
+        "Power of a part of a package (core, uncore, dram) or of the platform (psys), from its energy counter.",
+        f"{_POWERCAP}/energy_uj",
+        ("package", "domain"),
+        Priority.LOW,
+        features=_SHOWN,
+        period_s=SENSOR_PERIOD_S,
+    ),
+)
+
+_FAULT_ROWS = (
+    _errors("cpu_ce_errors", "corrected"),
+    _errors("cpu_uce_errors", "uncorrected"),
+    MetricSpec(
+        "cpu",
+        "machine_checks",
+        "count",
+        Kind.COUNTER,
+        "Machine-check records in the kernel log, by severity.",
+        _KERNEL_LOG,
+        ("severity",),
+    ),
+    MetricSpec(
+        "cpu",
+        "thermal_throttle_util",
+        "%",
+        Kind.GAUGE,
+        "Share of the last interval in which the worst core, or the package, was slowed down because of heat.",
+        _THROTTLE,
+        ("package",),
+        Priority.HIGH,
+        period_s=THROTTLE_PERIOD_S,
+    ),
+    _throttle(
+        "core_throttles", "count", "Times that cores were slowed down because of heat, summed over the cores of a package."
+    ),
+    _throttle(
+        "core_throttle_time", "ms", "Time that cores were slowed down because of heat, summed over the cores of a package."
+    ),
+    _throttle(
+        "max_core_throttles", "count", "Times that the worst core of a package was slowed down because of heat.", Priority.LOW
+    ),
+    _throttle("package_throttles", "count", "Times that a package was slowed down because of heat."),
+    _throttle("package_throttle_time", "ms", "Time that a package was slowed down because of heat."),
+)
+
+METRICS: tuple[MetricSpec, ...] = (*_TIMES, *_TOPOLOGY_ROWS, *_FREQUENCY_ROWS, *_SENSOR_ROWS, *_FAULT_ROWS)
