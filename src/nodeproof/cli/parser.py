@@ -1,0 +1,115 @@
+"""Every command with its options, as argparse sees them; the reference in ``docs/cli.md`` is printed from here."""
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+
+from nodeproof import __version__
+
+__all__ = ["COMMANDS", "make_parser"]
+
+Options = argparse.Namespace
+
+_TABLE_OR_JSON = ("table", "json")
+
+
+def _lazily(module: str) -> Callable[[Options], int]:
+    """Run ``module.run`` of the commands, imported at that moment."""
+
+    def run(options: Options) -> int:
+        command = import_module(f"nodeproof.cli.commands.{module}")
+        return int(command.run(options))
+
+    return run
+
+
+def _output(parser: argparse.ArgumentParser, *formats: str, default: str) -> None:
+    parser.add_argument(
+        "-o", "-output", "--output", choices=formats, default=default, help=f"form of the output (default: {default})"
+    )
+
+
+def _up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="lines to log")
+
+
+def _collect(parser: argparse.ArgumentParser) -> None:
+    _output(parser, "json", "table", "prom", default="json")
+    parser.add_argument("--component", action="append", metavar="NAME", help="only this component; may be given again")
+    parser.add_argument(
+        "--missing", action="store_true", help="with -o json: print readings that are missing, with their reason, as lines too"
+    )
+
+
+def _rule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", nargs="?", help="id of the rule or text of the deduction; without one, all are listed")
+    _output(parser, *_TABLE_OR_JSON, default="table")
+
+
+def _plain(parser: argparse.ArgumentParser) -> None:
+    _output(parser, *_TABLE_OR_JSON, default="table")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("check", "show"), help="check: judge the file; show: print what is in force, and why")
+    _output(parser, *_TABLE_OR_JSON, default="table")
+
+
+def _version(parser: argparse.ArgumentParser) -> None:
+    del parser
+
+
+COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], str], ...] = (
+    ("up", "observe", "start observing this node, say the first verdict, and serve it", _up, "nodeproof up"),
+    ("daemon", "observe", "the same, for a service manager: logs only", _up, "nodeproof daemon -c /etc/nodeproof/nodeproof.yaml"),
+    (
+        "collect",
+        "collect",
+        "read everything once and print it",
+        _collect,
+        "nodeproof collect -o table --component cpu --component memory",
+    ),
+    ("health", "health", "read everything once and judge it", _plain, "nodeproof health -o json"),
+    (
+        "check",
+        "check",
+        "the daemon's last verdict in one line; exit 0 sound, 1 warning, 2 critical, 3 unknown, stale or no daemon",
+        _plain,
+        "nodeproof check || scontrol update nodename=$(hostname) state=drain reason=nodeproof",
+    ),
+    ("list", "list_collectors", "collectors, their cadence and whether they are on", _plain, "nodeproof list"),
+    (
+        "explain",
+        "explain",
+        "what a rule means, what it reads now and what would clear it",
+        _rule,
+        "nodeproof explain 'usage>90%%'",
+    ),
+    ("doctor", "doctor", "what cannot be read here, why, the remedy, and what it costs", _plain, "nodeproof doctor"),
+    ("config", "config", "judge or show the configuration", _config, "nodeproof config check -c ./nodeproof.yaml"),
+    ("version", "version", "print the version", _version, "nodeproof version"),
+)
+"""Name, module, one line of help, options and an example of each command."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="nodeproof",
+        description="Prove a node before you trust it, or any number it gives you.",
+        epilog="Without a command: up. Each command has its own --help.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"nodeproof {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, module, text, add_options, example in COMMANDS:
+        command = commands.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".", epilog=f"Example: {example}", allow_abbrev=False
+        )
+        command.add_argument("-c", "-config", "--config", metavar="FILE", help="configuration file (default: see docs/config.md)")
+        command.add_argument(
+            "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"
+        )
+        add_options(command)
+        command.set_defaults(run=_lazily(module), command=name)
+    return parser

@@ -1,0 +1,1 @@
+"""The composition of a daemon: what is built from a configuration, and how it lives and ends."""

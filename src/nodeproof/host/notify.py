@@ -1,0 +1,41 @@
+"""Telling systemd how we are (sd_notify(3)): ready, reloading, stopping, alive."""
+
+import os
+import socket
+from collections.abc import Mapping
+
+__all__ = ["Notifier"]
+
+
+class Notifier:
+    """Sends states to the socket of ``NOTIFY_SOCKET``; without one, nothing.
+
+    The variables are taken out of the environment, so that no child can speak in our name.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        source = os.environ if environ is None else environ
+        self._address = source.get("NOTIFY_SOCKET", "")
+        usec = source.get("WATCHDOG_USEC", "")
+        own = source.get("WATCHDOG_PID", "") in {"", str(os.getpid())}
+        self.watchdog_s = int(usec) / 1e6 if usec.isdecimal() and own else None
+        """Systemd expects a sign of life this often; None = it does not."""
+        for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"):
+            os.environ.pop(name, None)
+
+    @property
+    def active(self) -> bool:
+        """Whether a service manager listens."""
+        return bool(self._address)
+
+    def send(self, *states: str) -> bool:
+        """Send states such as ``READY=1``; False when nobody could be told."""
+        if not self._address:
+            return False
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.sendto("\n".join(states).encode(), address)
+        except OSError:
+            return False
+        return True
