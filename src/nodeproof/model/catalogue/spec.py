@@ -22,6 +22,7 @@ UNITS: dict[str, BaseUnit] = {
     "%": BaseUnit("ratio", 0.01),
     "A": BaseUnit("amperes", 1.0),
     "GB": BaseUnit("bytes", 1e9),
+    "GT/s": BaseUnit("transfers_per_second", 1e9),
     "J": BaseUnit("joules", 1.0),
     "KB": BaseUnit("bytes", 1024.0),
     "MB": BaseUnit("bytes", 1048576.0),
