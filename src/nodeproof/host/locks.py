@@ -13,7 +13,7 @@ from typing import NamedTuple
 from nodeproof.errors import SnapshotError, WriteError
 from nodeproof.host.atomic import FILE_MODE, make_directory, write_error
 
-__all__ = ["LOCK_NAME", "DirectoryLock", "LockState", "probe_lock"]
+__all__ = ["LOCK_NAME", "DirectoryLock", "LockState", "boot_id", "probe_lock", "process_state"]
 
 LOCK_NAME = "daemon.lock"
 _TRIES = 10
@@ -64,6 +64,20 @@ class DirectoryLock:
             raise SnapshotError(str(write_error(self.path, error))) from None
         self._fd = fd
 
+    def renew(self) -> None:
+        """Take the lock anew when its file was removed, or the directory made again. Raises SnapshotError as :meth:`acquire`."""
+        if self._fd >= 0:
+            try:
+                named = os.stat(self.path)
+                ours = os.fstat(self._fd)
+            except OSError:
+                self.release()
+            else:
+                if (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino):
+                    return
+                self.release()
+        self.acquire()
+
     def release(self) -> None:
         """Let go. The file stays: removing it would let two owners lock two files of one name."""
         if self._fd >= 0:
@@ -111,3 +125,22 @@ def probe_lock(directory: str, name: str = LOCK_NAME) -> LockState:
 def _read_pid(fd: int) -> int:
     digits = os.pread(fd, 32, 0).strip()
     return int(digits) if digits.isdigit() else 0
+
+
+def boot_id() -> str:
+    """The kernel's random name for the time since this boot (random(4)); empty where it cannot be read."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
+            return file.read(64).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+
+
+def process_state(pid: int) -> str:
+    """State letter of process ``pid`` (proc_pid_stat(5)): R, S, D, Z, T ...; empty when it is gone or hidden."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            # The name in brackets may hold spaces and brackets itself; the state follows the last one.
+            return file.read(4096).rpartition(b")")[2].split()[0].decode("ascii", "replace")
+    except (OSError, IndexError):
+        return ""
