@@ -79,7 +79,8 @@ class CollectorLoop:
 
     def _run(self) -> None:
         began = self._clock.now().mono_s
-        tick = 0
+        # The second cycle comes between half an interval and one and a half after the first.
+        tick = -1 if self.plan.phase_s >= self.plan.interval_s / 2 else 0
         while not self._stop.is_set():
             self._cycle()
             passed = self._clock.now().mono_s - began - self.plan.phase_s

@@ -1,0 +1,158 @@
+"""Cadence and isolation of collectors, on real threads."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from nodeproof.clock import SystemClock
+from nodeproof.model.metric import Batch
+from nodeproof.scheduler.loop import CollectorLoop, CollectorPlan, checked
+from nodeproof.scheduler.scheduler import Scheduler, spread
+
+
+class Scripted:
+    """A collector whose cycles do what the test says."""
+
+    default_interval_s = 1.0
+
+    def __init__(self, act: Callable[[int], object], name: str = "cpu") -> None:
+        self.name = self.component = name
+        self.act = act
+        self.starts: list[float] = []
+
+    def collect(self) -> Batch:
+        self.starts.append(time.monotonic())
+        return self.act(len(self.starts))  # type: ignore[return-value]  # what a plug-in returns is its own affair
+
+    def forget(self) -> None: ...
+
+
+def good(number: int) -> Batch:
+    return Batch("cpu", "t", 1.0, [], [], number)
+
+
+def run(
+    collector: Scripted, seconds: float, *, interval_s: float = 0.05, deadline_s: float = 5.0, phase_s: float = 0.0
+) -> tuple[list[Batch], CollectorLoop]:
+    """Drive a collector for a while; what it published, and its loop, ended."""
+    published: list[Batch] = []
+    loop = CollectorLoop(CollectorPlan(collector, interval_s, deadline_s, phase_s), published.append, SystemClock())
+    loop.start()
+    time.sleep(seconds)
+    loop.ask_to_stop()
+    assert loop.join(5.0)
+    return published, loop
+
+
+def test_cycles_follow_the_grid_from_the_start() -> None:
+    collector = Scripted(good)
+    published, loop = run(collector, 0.5)
+    assert [batch.sequence for batch in published] == list(range(1, len(published) + 1))
+    assert 6 <= len(published) <= 12
+    assert loop.cost().cycles == len(published)
+    assert loop.cost().failures == 0
+    # Ten ticks lie on one grid: being late once does not shift the rest.
+    offsets = [(start - collector.starts[0]) % 0.05 for start in collector.starts[1:]]
+    assert sum(offset < 0.03 for offset in offsets) >= len(offsets) - 2
+
+
+@pytest.mark.parametrize(("phase_s", "gap_s"), [(0.0, 0.2), (0.05, 0.25), (0.1, 0.1), (0.15, 0.15)])
+def test_second_cycle_comes_on_the_shifted_grid(phase_s: float, gap_s: float) -> None:
+    collector = Scripted(good)
+    _, loop = run(collector, 0.5, interval_s=0.2, phase_s=phase_s)
+    assert collector.starts[1] - collector.starts[0] == pytest.approx(gap_s, abs=0.04)
+    assert collector.starts[2] - collector.starts[1] == pytest.approx(0.2, abs=0.04)
+    assert loop.cost().skipped == 0
+
+
+def test_a_cycle_that_raises_is_counted_and_the_next_one_runs() -> None:
+    """Defect 19: any panic killed the daemon."""
+
+    def act(number: int) -> object:
+        if number == 1:
+            raise RuntimeError("no such sensor")
+        return good(number)
+
+    published, loop = run(Scripted(act), 0.3)
+    assert published[0].sequence == 2
+    assert loop.cost().failures == 1
+    assert loop.cost().last_error == ""
+
+
+@pytest.mark.parametrize("rubbish", [None, 7, "text", [], Batch("memory", "t", 0.0, [], [])])
+def test_rubbish_is_refused(rubbish: object) -> None:
+    published, loop = run(Scripted(lambda _: rubbish), 0.1)
+    assert published == []
+    assert loop.cost().failures == loop.cost().cycles >= 1
+    assert loop.cost().last_error.startswith(("TypeError: returned", "ValueError: returned a batch of component 'memory'"))
+
+
+def test_a_hung_cycle_is_seen_and_never_started_twice() -> None:
+    release = threading.Event()
+    collector = Scripted(lambda number: good(number) if release.wait(5.0) else None)
+    loop = CollectorLoop(CollectorPlan(collector, 0.05, 0.1), lambda _: None, SystemClock())
+    loop.start()
+    time.sleep(0.4)
+    assert 0.2 < loop.cost().hung_s < 1.0
+    assert len(collector.starts) == 1
+    loop.ask_to_stop()
+    assert not loop.join(0.05)  # the cycle in flight is not waited for beyond the limit
+    release.set()
+    assert loop.join(2.0)
+    assert loop.cost().hung_s == 0.0
+
+
+def test_missed_ticks_are_skipped_and_counted() -> None:
+    def act(number: int) -> object:
+        if number == 1:
+            time.sleep(0.22)
+        return good(number)
+
+    collector = Scripted(act)
+    published, loop = run(collector, 0.4)
+    assert loop.cost().skipped >= 3  # ticks at 0.05, 0.10, 0.15 and 0.20 passed meanwhile
+    assert len(published) <= 5
+
+
+def test_cpu_time_is_that_of_the_cycles() -> None:
+    def act(number: int) -> object:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+        return good(number)
+
+    _, loop = run(Scripted(act), 0.2, interval_s=0.1)
+    cost = loop.cost()
+    assert 0.02 * cost.cycles <= cost.cpu_s < 0.03 * cost.cycles + 0.01
+    assert cost.wall_s >= cost.cpu_s * 0.9
+
+
+def test_one_hung_collector_leaves_the_others_alone() -> None:
+    release = threading.Event()
+    hung = Scripted(lambda number: good(number) if release.wait(5.0) else None, "hung")
+    well = Scripted(good)
+    published: list[Batch] = []
+    scheduler = Scheduler(spread([(hung, 0.05, 0.1), (well, 0.05, None)]), published.append, SystemClock())
+    scheduler.start()
+    time.sleep(0.4)
+    assert len(published) >= 4
+    assert scheduler.costs()["hung"].hung_s > 0
+    assert scheduler.costs()["cpu"].hung_s == 0
+    assert scheduler.stop(0.1) == ["hung"]
+    release.set()
+    assert scheduler.stop(2.0) == []
+
+
+def test_phases_are_spread_over_the_interval() -> None:
+    plans = spread([(Scripted(good, name), 2.0, None) for name in "abcd"])
+    assert [plan.phase_s for plan in plans] == [0.0, 0.5, 1.0, 1.5]
+    assert {plan.deadline_s for plan in plans} == {10.0}
+    assert spread([(Scripted(good), 60.0, None)])[0].deadline_s == 180.0
+    assert spread([(Scripted(good), 60.0, 4.0)])[0].deadline_s == 4.0
+
+
+def test_checked_gives_the_batch_back() -> None:
+    batch = good(1)
+    assert checked(batch, "cpu") is batch

@@ -1,0 +1,45 @@
+"""The daemon's own cost, held against what the kernel says of this process."""
+
+import os
+
+import psutil
+import pytest
+
+from nodeproof.clock import SystemClock
+from nodeproof.host import own_process
+from nodeproof.model.catalogue import component_specs
+from nodeproof.scheduler.loop import CollectorCost
+from nodeproof.scheduler.self_cost import COMPONENT, SelfCost
+
+COST = CollectorCost(cycles=7, failures=2, skipped=1, cpu_s=0.5, wall_s=1.25, last_wall_s=0.125, hung_s=3.0, last_error="x")
+
+
+def test_every_figure_of_a_collector_is_there() -> None:
+    batch = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 4).collect()
+    found = {metric.name: (metric.value, metric.unit) for metric in batch.metrics if metric.labels == {"collector": "cpu"}}
+    assert found == {
+        "collector_cycles_total": (7, "count"),
+        "collector_failures_total": (2, "count"),
+        "collector_skipped_total": (1, "count"),
+        "collector_cpu_total": (0.5, "s"),
+        "collector_wall_total": (1.25, "s"),
+        "collector_last_wall": (0.125, "s"),
+        "collector_hung": (3.0, "s"),
+    }
+    assert {metric.name for metric in batch.metrics} == set(component_specs(COMPONENT))
+    assert next(metric.value for metric in batch.metrics if metric.name == "commands_total") == 4
+
+
+def test_sequence_counts_and_labels_are_shared() -> None:
+    source = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 0)
+    first, second = source.collect(), source.collect()
+    assert (first.sequence, second.sequence) == (1, 2)
+    assert first.metrics[0].labels is second.metrics[0].labels
+
+
+def test_own_figures_agree_with_psutil() -> None:
+    process = psutil.Process()
+    assert own_process.resident_bytes() == pytest.approx(process.memory_info().rss, rel=0.05)
+    assert own_process.descriptors() == process.num_fds()
+    times = os.times()
+    assert own_process.cpu_s() == pytest.approx(times.user + times.system + times.children_user + times.children_system, abs=0.2)
