@@ -1,106 +1,188 @@
 """The kernel log, read once for everybody: ``machine.shared(KernelLog)``.
 
-Ask :meth:`KernelLog.counts` each cycle; it costs nothing when nothing happened. It raises NoData while the log cannot be read
-(no permission, closed, not read to its end yet): pass that on as your metrics' absence, never as 0.
+Ask :meth:`KernelLog.counts` each cycle; it costs next to nothing when nothing happened. It raises NoData while the log cannot be
+read (no permission, closed, not read to its end yet): pass that on as your metrics' absence, never as 0.
 
 Every number of :class:`KernelCounts` counts *records that the kernel itself wrote, since* ``since_s``. ``complete`` tells whether
 that is since boot; when it is false, or ``lost_records`` is not 0, the numbers are lower bounds (older records were overwritten
-before they could be read), and a difference between two readings still holds as far as ``lost_records`` did not grow.
+before they could be read), and a difference between two readings still holds as far as ``lost_records`` did not grow. Numbers
+never fall while the process lives, however often the ring wraps.
 """
 
-from typing import NamedTuple
+import threading
+from collections.abc import Sequence
 
-import msgspec
-
+from nodeproof.collectors.services.kernel_counts import OTHER, AerCounts, ErrorPair, KernelCounts, Tally
+from nodeproof.errors import Absence, NoData, ParseError
+from nodeproof.faults.coalesce import CoalescedEvent, Coalescer, FlapPolicy, LinkChange, LinkFlap, link_flap
+from nodeproof.host.kmsg import KmsgChannel, KmsgThread
 from nodeproof.host.machine import Machine
+from nodeproof.sources import kmsg
+from nodeproof.sources.kernel_events import KERNEL_FACILITY, classify
+from nodeproof.sources.kmsg import KmsgRecord
 
-__all__ = ["AerCounts", "ErrorPair", "KernelCounts", "KernelLog", "LinkChange"]
+__all__ = ["OTHER", "AerCounts", "ErrorPair", "KernelCounts", "KernelLog", "LinkChange", "LinkFlap"]
 
-
-class ErrorPair(NamedTuple):
-    """Hardware errors of one part."""
-
-    corrected: int
-    uncorrected: int
-
-
-class AerCounts(NamedTuple):
-    """PCIe error reports of one device."""
-
-    corrected: int
-    nonfatal: int
-    fatal: int
-
-
-class LinkChange(NamedTuple):
-    """One change of a network link."""
-
-    mono_s: float
-    """When, in seconds since boot (the clock of ``Instant.mono_s``)."""
-    up: bool
-
-
-class KernelCounts(msgspec.Struct, frozen=True):
-    """What the kernel log told since ``since_s``. Dictionaries hold only what occurred, at most 256 keys; the rest is under ``other``."""
-
-    boot_id: str
-    """Boot that this is about; empty where it cannot be read."""
-    complete: bool
-    """The log still held its first record when it was read: numbers are since boot."""
-    since_s: float
-    """Time of the oldest record read, in seconds since boot; 0 when complete."""
-    lost_records: int
-    """Records overwritten before they were read, after ``since_s``."""
-    unverified: int
-    """Records that looked like events but were not written by the kernel; not counted anywhere else."""
-    machine_checks: dict[int, ErrorPair]
-    """By logical processor."""
-    machine_check_notices: int
-    """Lines that only say that machine checks were logged elsewhere (mcelog, EDAC): kind and processor not told. When this is not 0
-    and ``machine_checks`` is empty, the number by processor is unknown, not 0."""
-    firmware_errors: ErrorPair
-    """Errors reported by firmware (APEI): corrected, and recoverable or fatal."""
-    memory_errors: dict[str, ErrorPair]
-    """EDAC lines by ``mcN label``."""
-    memory_failures: int
-    """Pages taken out of use after uncorrected errors."""
-    oom_kills: int
-    """Processes killed for want of memory, one each however many lines the kernel wrote; all of them."""
-    oom_kills_cgroup: int
-    """Those of them killed by the limit of a control group."""
-    io_errors: dict[str, int]
-    """Requests the block layer gave up, by disk (``sda``, ``nvme0n1``, ``dm-0``)."""
-    buffer_io_errors: dict[str, int]
-    """Blocks the page cache could not read or write, by disk or partition; mostly the same failures seen one level up."""
-    storage_resets: dict[str, int]
-    """Time-outs and resets by controller or link (``nvme0``, ``ata1``)."""
-    fs_errors: dict[str, int]
-    """File-system errors by device."""
-    fs_readonly: dict[str, int]
-    """File systems made read-only or shut down by an error, by device."""
-    link_changes: dict[str, tuple[LinkChange, ...]]
-    """The newest 64 changes of each interface, oldest first."""
-    aer: dict[str, AerCounts]
-    """By PCI address."""
-    hung_tasks: int
-    soft_lockups: int
-    hard_lockups: int
-    rcu_stalls: int
-    oopses: int
-    thermal_events: dict[str, int]
-    """Throttling by heat, lines by ``cpuN`` or zone (the kernel writes one in five minutes)."""
-    xids: dict[str, dict[str, int]]
-    """NVIDIA Xid by PCI address, then by code."""
-    by_kind: dict[tuple[str, str], int]
-    """All events by (kind, severity)."""
+_PATH = "/dev/kmsg"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_TURN = 1000
+_MOST_TURNS = 200
+"""One call reads at most so many turns itself; a ring of 16 MiB holds about 100,000 records."""
+_DRIFT_S = 1.0
+_MAX_NEWS = 256
 
 
 class KernelLog:
-    """The log of this machine. Without :meth:`start` every call reads what is new by itself; with it a thread does."""
+    """The log of this machine. Without :meth:`start` each call reads what is new by itself; after it a thread does.
 
-    def __init__(self, machine: Machine) -> None:
+    ``trusted`` are the syslog facilities whose records count as the kernel's own; a test that writes its records by
+    ``echo > /dev/kmsg`` adds 1.
+    """
+
+    def __init__(self, machine: Machine, *, trusted: frozenset[int] = KERNEL_FACILITY) -> None:
         self._machine = machine
+        self._trusted = trusted
+        self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._channel = KmsgChannel(machine.files.real(_PATH), _PATH)
+        self._thread: KmsgThread | None = None
+        self._closed = False
+        self._tally = Tally()
+        self._coalescer = Coalescer()
+        self._news: list[CoalescedEvent] = []
+        self._absence: NoData | None = NoData(Absence.UNKNOWN, f"{_PATH} is still being read")
+        self._first: tuple[int, float] | None = None
+        self._next_sequence = 0
+        self._lost = 0
+        self._skew_s = 0.0
+        self._counts: KernelCounts | None = None
+        self._boot_id: str | None = None
+
+    def start(self) -> None:
+        """Follow the log on a thread of its own from now on; :meth:`close` (or ``Machine.close``) ends it."""
+        if self._thread is None:
+            self._thread = KmsgThread(self._channel, self)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread and give the descriptor back."""
+        self._closed = True
+        with self._reading:
+            if self._thread is None:
+                self._channel.close()
+            else:
+                self._thread.stop()
+        self.lose(NoData(Absence.UNKNOWN, f"{_PATH} is no longer followed"))
 
     def counts(self) -> KernelCounts:
         """What happened since ``since_s``; the same object as long as nothing new did. Raises NoData."""
-        raise NotImplementedError
+        self._catch_up()
+        with self._lock:
+            self._check()
+            if self._counts is None:
+                complete, since_s = self._reach()
+                self._counts = self._tally.counts(self._boot(), since_s, self._lost, complete=complete)
+            return self._counts
+
+    def events(self) -> list[CoalescedEvent]:
+        """Events seen, equal ones as one, the newest last; unverified ones among them. Raises NoData."""
+        self._catch_up()
+        with self._lock:
+            self._check()
+            return self._coalescer.events()
+
+    def news(self) -> list[CoalescedEvent]:
+        """Events to tell somebody of, each once: new ones, graver ones, and a reminder a minute of those that go on."""
+        self._catch_up()
+        with self._lock:
+            news, self._news = self._news, []
+            return news
+
+    def link_flaps(self, policy: FlapPolicy = FlapPolicy()) -> list[LinkFlap]:  # noqa: B008 - immutable
+        """Interfaces whose link went down and came back, judged now. Raises NoData."""
+        changes = self.counts().link_changes
+        now_s = self._machine.clock.now().mono_s
+        flaps = (link_flap(interface, history, now_s, policy) for interface, history in changes.items())
+        return [flap for flap in flaps if flap is not None]
+
+    def take(self, records: Sequence[bytes], *, live: bool, at_end: bool) -> None:
+        """Records from the reader, in order."""
+        with self._lock:
+            parsed = [record for record in map(_parsed, records) if record is not None]
+            if self._first is None:
+                self._skew_s = self._channel.suspended_s()
+            if live and at_end and parsed and self._channel.is_device:
+                self._set_skew(parsed[-1].time_us / 1e6)
+            for record in parsed:
+                self._take_one(record)
+            if at_end:
+                self._absence = None
+
+    def lose(self, absence: NoData) -> None:
+        """The reader cannot read now."""
+        with self._lock:
+            self._absence = absence
+
+    def _take_one(self, record: KmsgRecord) -> None:
+        if record.sequence < self._next_sequence:
+            return  # a channel opened anew begins with what the ring still holds
+        if self._first is None:
+            self._first = (record.sequence, record.time_us / 1e6)
+        elif record.sequence > self._next_sequence:
+            self._lost += record.sequence - self._next_sequence
+            self._counts = None
+        self._next_sequence = record.sequence + 1
+        event = classify(record, self._trusted, self._skew_s)
+        if event is None:
+            return
+        self._counts = None
+        self._tally.add(event)
+        told = self._coalescer.take(event)
+        if told is not None and len(self._news) < _MAX_NEWS:
+            self._news.append(told)
+
+    def _set_skew(self, newest_s: float) -> None:
+        """What the log's clock lacks now: it stands still while the machine is suspended, and NTP does not discipline it."""
+        skew_s = self._machine.clock.now().mono_s - newest_s
+        if abs(skew_s - self._skew_s) > _DRIFT_S:
+            self._skew_s = skew_s
+
+    def _catch_up(self) -> None:
+        """Read what is new, where no thread does."""
+        if self._thread is not None or self._closed:
+            return
+        with self._reading:
+            try:
+                self._channel.open()
+                for _ in range(_MOST_TURNS):
+                    drained = self._channel.drain(_TURN)
+                    self.take(drained.records, live=False, at_end=drained.at_end)
+                    if drained.at_end:
+                        break
+            except NoData as absence:
+                self.lose(absence)
+
+    def _check(self) -> None:
+        if self._absence is not None:
+            raise self._absence
+        if self._first is None:
+            raise NoData(Absence.UNKNOWN, f"{_PATH} holds no record")
+
+    def _reach(self) -> tuple[bool, float]:
+        sequence, time_s = self._first or (0, 0.0)
+        return (True, 0.0) if sequence == 0 else (False, time_s)
+
+    def _boot(self) -> str:
+        if self._boot_id is None:
+            try:
+                self._boot_id = self._machine.files.read_text(_BOOT_ID)
+            except NoData:
+                return ""
+        return self._boot_id
+
+
+def _parsed(raw: bytes) -> KmsgRecord | None:
+    try:
+        return kmsg.parse(raw)
+    except ParseError:
+        return None  # shows as a gap in the sequence numbers
