@@ -1,8 +1,8 @@
 """Slow sources, kept away from the quick ones.
 
 A tool, a file-system call or a device that can block gets a :class:`Background`: at most one call in flight, on a thread of its
-own that ends with the call; the last answer is kept with the moment it was got. A call that overruns its deadline makes the answer
-stale and is not started a second time; when it comes back at last, the source is well again without anybody's help.
+own that ends with the call; the last answer is kept with the moment it was got. A call that overruns its deadline makes the
+answer stale and is not started a second time; when it comes back at last, the source is well again without anybody's help.
 """
 
 import threading
@@ -15,6 +15,10 @@ from nodeproof.errors import Absence, NoData, NodeproofError
 __all__ = ["Answer", "Background"]
 
 _T = TypeVar("_T")
+
+_EARLY_S = 0.5
+_EARLY_SHARE = 0.1
+"""A call may begin this much early: the cycle that asks for it comes every few seconds, now and then a moment too soon."""
 
 
 class Answer(NamedTuple, Generic[_T]):
@@ -49,7 +53,8 @@ class Background(Generic[_T]):
         """The newest answer; starts a call when one is due. Raises NoData when there is none that can be believed."""
         now = self._clock.now()
         with self._lock:
-            if not self._running and (self._started is None or now.mono_s - self._started.mono_s >= self._interval_s):
+            due_s = self._interval_s - min(_EARLY_S, self._interval_s * _EARLY_SHARE)
+            if not self._running and (self._started is None or now.mono_s - self._started.mono_s >= due_s):
                 self._launch(now)
             return self._judge(now)
 
@@ -64,7 +69,12 @@ class Background(Generic[_T]):
         self._running = True
         self._started = now
         self._done.clear()
-        threading.Thread(target=self._work, args=(now,), name=f"slow:{self.name}", daemon=True).start()
+        try:
+            threading.Thread(target=self._work, args=(now,), name=f"slow:{self.name}", daemon=True).start()
+        except RuntimeError as error:  # no thread to be had: task limit or memory
+            self._running = False
+            self._failure = NoData(Absence.READ_ERROR, f"{self.name}: {error}", remedy="raise TasksMax or the limit on threads")
+            self._done.set()
 
     def _work(self, started: Instant) -> None:
         answer: Answer[_T] | None = None

@@ -1,8 +1,9 @@
 """Running outside programs that may hang, flood, fork or crash.
 
 A command runs in a session of its own under ``LC_ALL=C``, with its standard input closed, a deadline on the monotonic clock and
-a limit on what it may print. When it has ended or must end, its whole process group is killed. A program that even SIGKILL does
-not end (waiting in the kernel for a dead device) is remembered: it is not started again until that one is gone.
+a limit on what it may print. When it has ended or must end, its whole process group is killed: while its leader is still
+unreaped, so that the number of the group cannot have gone to a stranger. A program that even SIGKILL does not end (waiting in the
+kernel for a dead device) is remembered: it is not started again, for that device, until that one is gone.
 """
 
 import contextlib
@@ -15,15 +16,17 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from nodeproof.errors import CommandError, CommandFailure
+from nodeproof.errors import Absence, CommandError, CommandFailure, NoData
 
-__all__ = ["CommandResult", "Commands", "HostCommands"]
+__all__ = ["CommandResult", "Commands", "HostCommands", "absence_of_command"]
 
 _MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 _TERM_GRACE_S = 0.5
 _KILL_GRACE_S = 1.0
 _PIPE_GRACE_S = 0.2
 """How long a grandchild that inherited the pipe may keep us after the program itself has ended."""
+_POLL_S = 0.05
+"""How often an ending that no pipe tells of (a grandchild keeps it open) is looked for."""
 _CHUNK_BYTES = 65536
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -52,9 +55,21 @@ class Commands(Protocol):
         """Full path of ``program``, or None."""
         ...
 
-    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
-        """Run ``argv`` to its end. Raises CommandError."""
+    def run(self, argv: Sequence[str], *, deadline_s: float, subject: str = "") -> CommandResult:
+        """Run ``argv`` to its end. Raises CommandError.
+
+        ``subject`` names the device it works on: a program stuck on one is still run for the others.
+        """
         ...
+
+
+def absence_of_command(error: CommandError, *, package: str) -> NoData:
+    """The kind of absence that a program's failure means for what it should have told; ``package`` is what brings the program."""
+    if error.failure is CommandFailure.NOT_FOUND:
+        return NoData(Absence.UNSUPPORTED, f"{error.program} is not installed", remedy=f"install {package}")
+    if error.failure is CommandFailure.NO_PERMISSION:
+        return NoData(Absence.NO_PERMISSION, str(error), remedy=f"let this user execute {error.program}, or run as root")
+    return NoData(Absence.READ_ERROR, str(error))
 
 
 class HostCommands:
@@ -63,20 +78,10 @@ class HostCommands:
     def __init__(self, search_path: str | None = None, max_output_bytes: int = _MAX_OUTPUT_BYTES) -> None:
         self._search_path = search_path if search_path is not None else os.environ.get("PATH", "") + os.pathsep + _PATH
         self._max_output_bytes = max_output_bytes
-        self._stuck: dict[str, subprocess.Popen[bytes]] = {}
+        self._stuck: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         self._lock = threading.Lock()
-        self._in_flight: set[subprocess.Popen[bytes]] = set()
-        self._closing = threading.Event()
         self.started_total = 0
         """Commands started since the program began, for the self-metrics."""
-
-    def close(self) -> None:
-        """End every program in flight and start no more: nothing of ours outlives the daemon."""
-        with self._lock:
-            self._closing.set()
-            for child in self._in_flight:
-                if child.returncode is None:
-                    _signal_group(child.pid, signal.SIGKILL)
 
     def find(self, program: str) -> str | None:
         """Full path of ``program``, or None when no directory of the search path has it."""
@@ -86,21 +91,24 @@ class HostCommands:
                 return path
         return None
 
-    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, deadline_s: float, subject: str = "") -> CommandResult:
         """Run ``argv`` to its end, at most ``deadline_s`` seconds. Raises CommandError."""
         program = argv[0]
-        self._refuse_while_stuck(program)
+        self._refuse_while_stuck(program, subject)
         path = self.find(program)
         if path is None:
             raise CommandError(program, CommandFailure.NOT_FOUND, f"not found in {self._search_path}")
         started = time.monotonic()
-        child = self._begin(program, path, argv)
+        with self._lock:
+            self.started_total += 1
+        child = self._start(program, path, argv)
         try:
             out, err, truncated, in_time = self._drain(child, started + deadline_s)
         finally:
-            ended = self._end(program, child)
-            with self._lock:
-                self._in_flight.discard(child)
+            ended = self._end(child)
+            if not ended:
+                with self._lock:
+                    self._stuck[program, subject] = child
         if not ended:
             raise CommandError(
                 program,
@@ -111,32 +119,18 @@ class HostCommands:
             raise CommandError(program, CommandFailure.TIMED_OUT, f"gave no answer in {deadline_s:g} s and was ended")
         return CommandResult(tuple(argv), child.returncode, out, err, time.monotonic() - started, truncated)
 
-    def _begin(self, program: str, path: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        refusal = CommandError(program, CommandFailure.START_FAILED, "not started: this program is ending")
-        if self._closing.is_set():
-            raise refusal
-        # Not under the lock: starting a program that lies on a dead mount blocks.
-        child = self._start(program, path, argv)
+    def _refuse_while_stuck(self, program: str, subject: str) -> None:
         with self._lock:
-            self.started_total += 1
-            self._in_flight.add(child)
-            closed = self._closing.is_set()
-        if closed:
-            self._end(program, child)
-            raise refusal
-        return child
-
-    def _refuse_while_stuck(self, program: str) -> None:
-        earlier = self._stuck.get(program)
-        if earlier is None:
-            return
-        if earlier.poll() is None:
-            raise CommandError(
-                program,
-                CommandFailure.STUCK,
-                f"an earlier run (pid {earlier.pid}) still waits in the kernel; not started again",
-            )
-        del self._stuck[program]
+            earlier = self._stuck.get((program, subject))
+            if earlier is None:
+                return
+            if earlier.poll() is None:
+                raise CommandError(
+                    program,
+                    CommandFailure.STUCK,
+                    f"an earlier run (pid {earlier.pid}) still waits in the kernel; not started again",
+                )
+            del self._stuck[program, subject]
 
     @staticmethod
     def _start(program: str, path: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -174,12 +168,12 @@ class HostCommands:
             while selector.get_map():
                 now = time.monotonic()
                 if now >= deadline:
-                    return bytes(parts[out_fd]), bytes(parts[err_fd]), truncated, child.poll() is not None
-                if gone_since is None and child.poll() is not None:
+                    return bytes(parts[out_fd]), bytes(parts[err_fd]), truncated, _has_ended(child)
+                if gone_since is None and _has_ended(child):
                     gone_since = now
                 if gone_since is not None and now - gone_since > _PIPE_GRACE_S:
                     break
-                for key, _ in selector.select(min(deadline - now, 0.05 if gone_since is None else _PIPE_GRACE_S)):
+                for key, _ in selector.select(min(deadline - now, _POLL_S)):
                     chunk = os.read(key.fd, _CHUNK_BYTES)
                     if not chunk:
                         selector.unregister(key.fd)
@@ -187,29 +181,45 @@ class HostCommands:
                     truncated = truncated or len(parts[key.fd]) >= self._max_output_bytes
                 if truncated:
                     break
-        in_time = truncated or self._wait(child, max(0.0, deadline - time.monotonic()))
+        in_time = truncated or _wait(child, max(0.0, deadline - time.monotonic()))
         return bytes(parts[out_fd]), bytes(parts[err_fd]), truncated, in_time
 
     @staticmethod
-    def _wait(child: subprocess.Popen[bytes], seconds: float) -> bool:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(seconds)
-            return True
-        return False
-
-    def _end(self, program: str, child: subprocess.Popen[bytes]) -> bool:
-        """Kill the whole group, the child politely first; False when the child cannot be ended."""
-        if child.poll() is None:
+    def _end(child: subprocess.Popen[bytes]) -> bool:
+        """Kill the whole group, the child politely first, then reap it; False when the child cannot be ended."""
+        if not _has_ended(child):
             _signal_group(child.pid, signal.SIGTERM)
-            self._wait(child, _TERM_GRACE_S)
+            _wait(child, _TERM_GRACE_S)
         _signal_group(child.pid, signal.SIGKILL)
-        ended = self._wait(child, _KILL_GRACE_S)
+        ended = _wait(child, _KILL_GRACE_S)
         for pipe in (child.stdout, child.stderr):
             if pipe is not None:
                 pipe.close()
-        if not ended:
-            self._stuck[program] = child
+        if ended:
+            child.wait()
         return ended
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether the child is dead; it stays unreaped, which keeps its number, and that of its group, from being given away."""
+    if child.returncode is not None:
+        return True
+    try:
+        return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # SIGCHLD is ignored in this process, so the kernel reaped it
+        return True
+
+
+def _wait(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for the child's end without reaping it; True when it has ended."""
+    deadline = time.monotonic() + seconds
+    pause_s = 0.0005
+    while not _has_ended(child):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _POLL_S)
+    return True
 
 
 def _signal_group(pgid: int, number: signal.Signals) -> None:

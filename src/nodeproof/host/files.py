@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nodeproof.errors import Absence, NoData
+from nodeproof.host.filesystems import Space, space
 
 __all__ = ["FileTree", "KeptFile", "absence_of"]
 
@@ -132,6 +133,10 @@ class FileTree:
     def link_target(self, path: str) -> str:
         """Target of the symbolic link ``path``, as it is written there. Raises NoData."""
         return self._guard(path, os.readlink)
+
+    def statvfs(self, path: str) -> Space:
+        """Space of the file system at ``path``. Raises NoData; may block for ever, so it belongs in a background call."""
+        return self._guard(path, space)
 
     def can_read(self, path: str) -> bool:
         """Whether this process may read ``path``."""

@@ -5,13 +5,16 @@ Shipped for authors of collectors: what the built-in collectors are tested with.
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from nodeproof.clock import Instant
-from nodeproof.errors import CommandError, CommandFailure
+from nodeproof.errors import Absence, CommandError, CommandFailure, NoData
 from nodeproof.host.commands import CommandResult
 from nodeproof.host.files import FileTree
+from nodeproof.host.filesystems import Space
 from nodeproof.host.machine import Machine
 
-__all__ = ["ManualClock", "RecordedCommands", "recorded_machine"]
+__all__ = ["ManualClock", "RecordedCommands", "RecordedFiles", "recorded_machine"]
 
 
 class ManualClock:
@@ -35,6 +38,25 @@ class ManualClock:
         self.mono_s += seconds
 
 
+class RecordedFiles(FileTree):
+    """Files below a root, and space of file systems out of its ``statvfs.json``.
+
+    That file maps a mount point (undecodable bytes replaced) to ``[block_bytes, blocks, blocks_free, blocks_available, inodes,
+    inodes_free]``, or to the state and reason of an absence: ``["no_permission", "Permission denied"]``.
+    """
+
+    def statvfs(self, path: str) -> Space:
+        """The recorded numbers. Raises NoData."""
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        table = msgspec.json.decode(self.read("/statvfs.json"), type=dict[str, list[int | str]])
+        found = table.get(shown)
+        if found is None:
+            raise NoData(Absence.UNSUPPORTED, f"{shown}: no numbers were recorded")
+        if isinstance(found[0], str):
+            raise NoData(Absence(found[0]), f"{shown}: {found[1]}")
+        return Space(*map(int, found))
+
+
 class RecordedCommands:
     """Programs whose answers were recorded: the key is the command line, a value an output or an error to raise."""
 
@@ -47,7 +69,13 @@ class RecordedCommands:
         """A made-up path when any recorded command line begins with ``program``."""
         return f"/usr/bin/{program}" if any(line.split()[0] == program for line in self.answers) else None
 
-    def run(self, argv: Sequence[str], *, deadline_s: float) -> CommandResult:  # noqa: ARG002 - recorded programs never hang
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        deadline_s: float,  # noqa: ARG002 - recorded programs never hang
+        subject: str = "",  # noqa: ARG002 - and never get stuck
+    ) -> CommandResult:
         """The recorded answer. Raises CommandError when there is none."""
         line = " ".join(argv)
         self.asked.append(line)
@@ -63,4 +91,4 @@ def recorded_machine(
     root: str, answers: Mapping[str, bytes | CommandResult | CommandError] | None = None, clock: ManualClock | None = None
 ) -> Machine:
     """A machine whose files lie below ``root``."""
-    return Machine(FileTree(root), RecordedCommands(answers or {}), clock or ManualClock())
+    return Machine(RecordedFiles(root), RecordedCommands(answers or {}), clock or ManualClock())
