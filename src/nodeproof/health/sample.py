@@ -1,0 +1,189 @@
+"""From readings to the numbers that a rule judges."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from nodeproof.clock import Instant
+from nodeproof.errors import Absence
+from nodeproof.health.growth import Growth, Key
+from nodeproof.health.readings import Readings
+from nodeproof.health.rules import How, Probe
+from nodeproof.model.catalogue import Kind
+from nodeproof.model.metric import Labels, Metric, Missing
+
+__all__ = ["Sample", "Sight", "is_counter", "look", "series", "stamp_of"]
+
+_NOT_ASKED = "no collector brought it"
+_SECOND_READING = "a second reading is needed to tell growth"
+_NO_FACTOR = "what the threshold is reckoned from could not be read"
+
+
+class Sample(NamedTuple):
+    """One number to be judged."""
+
+    metric: Metric
+    value: float
+    entity: tuple[str, ...]
+    stamp: str
+    """Tells a fresh reading from one already seen."""
+    factor: float = 1.0
+
+
+class Sight(NamedTuple):
+    """What one probe saw."""
+
+    samples: list[Sample]
+    unread: list[Missing]
+    """What applies to this node and could not be read."""
+    applies: bool
+    known: float
+    """Share of the things looked for that could be read, 0 to 1."""
+
+
+def look(probe: Probe, readings: Readings, growth: Growth, at: Instant) -> Sight:
+    """Everything that ``probe`` is about."""
+    metrics = [
+        metric
+        for name in probe.names
+        for metric in readings.metrics(probe.component, name)
+        if not probe.where or _matches(probe.where, metric.labels)
+    ]
+    absences = [
+        entry
+        for name in probe.names
+        for entry in readings.missing(probe.component, name)
+        if not probe.where or _may_match(probe.where, entry.labels)
+    ]
+    unread = [entry for entry in absences if entry.state is not Absence.NOT_APPLICABLE]
+    if not metrics and not unread:
+        told = bool(absences) or any(readings.metrics(probe.component, name) for name in probe.names)
+        if told:
+            return Sight([], [], applies=False, known=1.0)
+        return Sight([], [_never_told(probe)], applies=True, known=0.0)
+    samples, doubts = _samples(probe, metrics, readings, growth, at)
+    unread += doubts
+    return Sight(samples, unread, applies=True, known=_known(probe, samples, unread))
+
+
+def _matches(where: tuple[tuple[str, str], ...], labels: Labels | None) -> bool:
+    if labels is None:
+        return False
+    for key, wanted in where:
+        value = labels.get(key)
+        if value is None or not (value.startswith(wanted[:-1]) if wanted.endswith("*") else value == wanted):
+            return False
+    return True
+
+
+def _may_match(where: tuple[tuple[str, str], ...], labels: Labels | None) -> bool:
+    """Whether an absence is about something the probe looks for: labels it does not have say nothing against it."""
+    return labels is None or _matches(tuple(pair for pair in where if pair[0] in labels), labels)
+
+
+def _never_told(probe: Probe) -> Missing:
+    return Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NOT_ASKED)
+
+
+def _entity(probe: Probe, labels: Labels | None) -> tuple[str, ...]:
+    if not probe.entity or labels is None:
+        return ()
+    return tuple(labels.get(key, "") for key in probe.entity)
+
+
+def _samples(
+    probe: Probe, metrics: list[Metric], readings: Readings, growth: Growth, at: Instant
+) -> tuple[list[Sample], list[Missing]]:
+    batch = readings.batch(probe.component)
+    mono_s = at.mono_s if batch is None else batch.mono_s
+    if probe.how is How.GROWTH:
+        return _grown(probe, metrics, readings, growth, mono_s)
+    if probe.how is How.POOL:
+        metrics = _pooled(metrics)
+    plain = [Sample(m, m.value, _entity(probe, m.labels), stamp_of(m, mono_s)) for m in metrics]
+    if probe.how is How.PEAK:
+        plain = [s._replace(value=growth.of_peak(series(probe, s.metric), s.value, mono_s)) for s in plain]
+    return (plain, []) if not probe.factor else _with_factor(probe, plain, readings)
+
+
+def stamp_of(metric: Metric, mono_s: float) -> str:
+    """What tells this reading from the one before it."""
+    return metric.timestamp or str(mono_s)
+
+
+def series(probe: Probe, metric: Metric) -> Key:
+    """What tells the series of ``metric`` from all others that ``probe`` or another one looks at."""
+    labels = metric.labels
+    return (metric.component, metric.name, probe.window_s, *(labels.values() if labels else ()))
+
+
+def is_counter(readings: Readings, metric: Metric) -> bool:
+    """Whether it counts since some beginning; a reading that is a gain since the one before it does not."""
+    spec = readings.catalogue.get((metric.component, metric.name))
+    return spec is None or spec.kind is Kind.COUNTER
+
+
+def _grown(
+    probe: Probe, metrics: list[Metric], readings: Readings, growth: Growth, mono_s: float
+) -> tuple[list[Sample], list[Missing]]:
+    samples: list[Sample] = []
+    doubts: list[Missing] = []
+    for metric in metrics:
+        key = series(probe, metric)
+        stamp = stamp_of(metric, mono_s)
+        if is_counter(readings, metric):
+            gain = growth.of_counter(key, metric.value, stamp, mono_s, probe.window_s)
+        else:
+            gain = growth.of_gains(key, metric.value, stamp, mono_s, probe.window_s)
+        if gain is None:
+            doubts.append(Missing(probe.component, metric.name, Absence.UNKNOWN, _SECOND_READING, metric.labels))
+        else:
+            samples.append(Sample(metric, gain, _entity(probe, metric.labels), stamp))
+    return samples, doubts
+
+
+def _pooled(metrics: Iterable[Metric]) -> list[Metric]:
+    used: dict[str, Metric] = {}
+    total: dict[str, Metric] = {}
+    for metric in metrics:
+        labels = metric.labels or {}
+        field = labels.get("field")
+        if field == "used":
+            used.setdefault(labels.get("device", ""), metric)
+        elif field == "total":
+            total.setdefault(labels.get("device", ""), metric)
+    both = [device for device in total if device in used]
+    size = sum(total[device].value for device in both)
+    if not size:
+        return []
+    first = total[both[0]]
+    share = 100.0 * sum(used[device].value for device in both) / size
+    return [Metric(first.component, first.name, round(share, 2), "%", None, first.timestamp)]
+
+
+def _with_factor(probe: Probe, plain: list[Sample], readings: Readings) -> tuple[list[Sample], list[Missing]]:
+    factors: dict[tuple[str, ...], float] = {}
+    for component, name in probe.factor:
+        for metric in readings.metrics(component, name):
+            factors.setdefault(_entity(probe, metric.labels), metric.value)
+    samples = [s._replace(factor=factors[s.entity]) for s in plain if s.entity in factors]
+    if samples or not plain:
+        return samples, []
+    return [], [Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NO_FACTOR)]
+
+
+def _known(probe: Probe, samples: list[Sample], unread: list[Missing]) -> float:
+    """Share of entities read. Where several names tell of one entity, one of them is enough."""
+    if not samples:
+        return 0.0
+    if not unread:
+        return 1.0
+    read = {sample.entity for sample in samples}
+    dark: set[tuple[str, ...]] = set()
+    for entry in unread:
+        entity = _entity(probe, entry.labels)
+        if entity:
+            dark.add(entity)
+        elif len(probe.names) == 1:
+            dark.add(("", entry.reason))
+    dark -= read
+    return len(read) / (len(read) + len(dark))
