@@ -94,7 +94,7 @@ def test_unknown_keys_are_refused_with_path_line_and_suggestion() -> None:
     assert refusals(b"storage:\n  data_dri: /x\n") == [
         ("storage.data_dri", "n.yaml:2: storage.data_dri: unknown key (did you mean data_dir?)")
     ]
-    assert refusals(b"zzz: 1\n")[0][1].startswith("n.yaml:1: zzz: unknown key (known: server, collectors,")
+    assert refusals(b"zzz: 1\n")[0][1].startswith("n.yaml:1: zzz: unknown key (known: collectors, collection,")
 
 
 def test_every_problem_is_reported_at_once() -> None:
