@@ -23,24 +23,29 @@ class MemInfo(NamedTuple):
     """Every line in kB: ``MemTotal``, ``Active(anon)`` ..."""
     counts: dict[str, int]
     """Every line without a unit: ``HugePages_Total``, ``HugePages_Free`` ..."""
+    rejected: tuple[str, ...]
+    """Names whose number is not plausible."""
 
 
 def parse(raw: bytes, /, source: str = "/proc/meminfo") -> MemInfo:
     """Read every usable line; damaged and implausible ones are passed over. Raises ParseError when there is none."""
     sizes: dict[str, int] = {}
     counts: dict[str, int] = {}
+    rejected: list[str] = []
     for line in raw.decode("utf-8", "replace").split("\n"):
         name, _, rest = line.partition(":")
         fields = rest.split()
-        if not fields or not name or not fields[0].isdecimal() or len(fields[0]) > _MAX_DIGITS:
+        if not fields or not name:
             continue
         if name.startswith("Node "):
             name = name.rpartition(" ")[2]
-        number = int(fields[0])
-        if len(fields) == 1:
+        number = int(fields[0]) if fields[0].isdecimal() and len(fields[0]) <= _MAX_DIGITS else -1
+        if not 0 <= number < _MAX_KIB:
+            rejected.append(name)
+        elif len(fields) == 1:
             counts[name] = number
-        elif fields[1] == "kB" and number < _MAX_KIB:
+        elif fields[1] == "kB":
             sizes[name] = number * BYTES_PER_KIB
     if not sizes:
         raise ParseError(source, 0, raw[:60].decode("utf-8", "replace"), "lines such as 'MemTotal: 24683652 kB'")
-    return MemInfo(sizes, counts)
+    return MemInfo(sizes, counts, tuple(rejected))

@@ -6,7 +6,6 @@ that one stays, as the tables of a running machine do not change.
 
 from nodeproof.collectors.services.platform import Platform
 from nodeproof.errors import Absence, CommandError, CommandFailure, NoData, ParseError
-from nodeproof.host.background import Background
 from nodeproof.host.machine import Machine
 from nodeproof.sources import dmidecode, smbios
 from nodeproof.sources.smbios import Board, Chassis, Firmware, System, meaningful
@@ -28,7 +27,7 @@ class Smbios:
         self._machine = machine
         self._files = machine.files
         self._tables: smbios.Smbios | None = None
-        self._tool: Background[smbios.Smbios] | None = None
+        self._tool = machine.background("dmidecode", self._ask, interval_s=_RETRY_S, deadline_s=_DEADLINE_S)
 
     def tables(self) -> smbios.Smbios:
         """Everything the tables say. Raises NoData: no SMBIOS here, no right to read it, or not answered yet."""
@@ -84,8 +83,6 @@ class Smbios:
             absence = self._explain(error)
         if self._machine.commands.find(_DMIDECODE[0]) is None:
             raise absence
-        if self._tool is None:
-            self._tool = self._machine.background("dmidecode", self._ask, interval_s=_RETRY_S, deadline_s=_DEADLINE_S)
         try:
             return self._tool.latest().value
         except NoData as error:
