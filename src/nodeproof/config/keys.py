@@ -29,7 +29,7 @@ class Dead(NamedTuple):
 class Section(NamedTuple):
     """A mapping with known keys."""
 
-    keys: "Mapping[str, Node]"
+    keys: Mapping[str, "Node"]
     help: str = ""
 
 
