@@ -148,6 +148,12 @@ class FileTree:
         if kept is not None:
             kept.close()
 
+    def adjtimex(self) -> bytes:
+        """The kernel's clock discipline as ``key value`` lines (:mod:`nodeproof.host.timex`). Raises NoData."""
+        from nodeproof.host.timex import adjtimex  # noqa: PLC0415 - ctypes costs memory: only where somebody asks
+
+        return self._guard("adjtimex(2)", lambda _: adjtimex())
+
     def close(self) -> None:
         """Close all kept files."""
         for kept in self._kept.values():

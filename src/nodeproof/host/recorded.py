@@ -45,6 +45,10 @@ class RecordedFiles(FileTree):
     inodes_free]``, or to the state and reason of an absence: ``["no_permission", "Permission denied"]``.
     """
 
+    def adjtimex(self) -> bytes:
+        """The recorded lines, ``/adjtimex``. Raises NoData."""
+        return self.read("/adjtimex")
+
     def statvfs(self, path: str) -> Space:
         """The recorded numbers. Raises NoData."""
         shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
