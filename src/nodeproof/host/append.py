@@ -7,7 +7,7 @@ import threading
 import zlib
 
 from nodeproof.errors import WriteError
-from nodeproof.host.atomic import FILE_MODE, make_directory, sync_directory, temporary_name, write_error
+from nodeproof.host.atomic import FILE_MODE, make_directory, sync_directory, temporary_beside, write_error
 
 __all__ = ["AppendFile", "compress_file", "file_sizes", "free_bytes", "lower_priority"]
 
@@ -97,18 +97,14 @@ def compress_file(path: str) -> str:
     ``path`` goes only after the compressed file is on the disk, so a crash leaves one of them whole, or both.
     """
     target = f"{path}.gz"
-    temporary = temporary_name(target)
     try:
-        source = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            _compress(source, temporary)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        finally:
-            os.close(source)
-        os.rename(temporary, target)
+        with temporary_beside(target) as temporary:
+            source = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                _compress(source, temporary)
+            finally:
+                os.close(source)
+            os.rename(temporary, target)
         sync_directory(os.path.dirname(path) or ".")
         os.unlink(path)
     except OSError as error:

@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import time
+from collections.abc import Iterator
 
 from nodeproof.errors import WriteError
 
@@ -22,7 +23,7 @@ __all__ = [
     "replace_file",
     "store_file",
     "sync_directory",
-    "temporary_name",
+    "temporary_beside",
     "write_error",
 ]
 
@@ -33,8 +34,10 @@ DIRECTORY_MODE = 0o750
 _LEFTOVER = re.compile(r"^\.(?P<target>.+)\.(?P<pid>[0-9]+)-[0-9]+\.np-tmp$")
 _LEFTOVER_AGE_S = 60.0
 """A temporary file of another process that lives is its business for so long; none is needed for longer."""
-_MAX_NAME_BYTES = 200
+_MAX_NAME_CHARS = 50
+"""So much of the target's name goes into that of its temporary file: four bytes a character stay below NAME_MAX (255)."""
 _counter = itertools.count(1)
+_in_flight: set[str] = set()
 
 _REMEDIES = {
     errno.ENOSPC: "free some space there",
@@ -92,10 +95,20 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def temporary_name(path: str) -> str:
-    """A name beside ``path`` that :func:`remove_leftovers` knows, never the same twice in this process."""
+@contextlib.contextmanager
+def temporary_beside(path: str) -> Iterator[str]:
+    """A name beside ``path`` for a file to be renamed over it, which :func:`remove_leftovers` knows; gone after an error."""
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name[:_MAX_NAME_BYTES]}.{os.getpid()}-{next(_counter)}.np-tmp")
+    temporary = os.path.join(folder, f".{name[:_MAX_NAME_CHARS]}.{os.getpid()}-{next(_counter)}.np-tmp")
+    _in_flight.add(temporary)
+    try:
+        yield temporary
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    finally:
+        _in_flight.discard(temporary)
 
 
 def remove_leftovers(directory: str) -> list[str]:
@@ -120,7 +133,10 @@ def remove_leftovers(directory: str) -> list[str]:
 
 
 def _in_use(pid: int, path: str) -> bool:
-    if pid == os.getpid() or not os.path.exists(f"/proc/{pid}"):
+    if pid == os.getpid():
+        # In a container the daemon before us had our number, too.
+        return path in _in_flight
+    if not os.path.exists(f"/proc/{pid}"):
         return False
     try:
         return time.time() - os.lstat(path).st_mtime < _LEFTOVER_AGE_S
@@ -129,10 +145,9 @@ def _in_use(pid: int, path: str) -> bool:
 
 
 def _put(path: str, data: bytes, mode: int, *, durable: bool) -> None:
-    temporary = temporary_name(path)
     try:
-        fd = _create(temporary, mode)
-        try:
+        with temporary_beside(path) as temporary:
+            fd = _create(temporary, mode)
             try:
                 os.fchmod(fd, mode)
                 _write_all(fd, data)
@@ -141,10 +156,6 @@ def _put(path: str, data: bytes, mode: int, *, durable: bool) -> None:
             finally:
                 os.close(fd)
             os.rename(temporary, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
         if durable:
             sync_directory(os.path.dirname(path) or ".")
     except OSError as error:
