@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+from nodeproof.sinks.prometheus import family_name
 
 from nodeproof.cli.parser import COMMANDS, make_parser
 from nodeproof.config.keys import RENAMED, SCHEMA, Dead, Each, Key, Node, Section
 from nodeproof.config.resolve import ENVIRONMENT, defaults
 from nodeproof.model.catalogue import CATALOGUE, FEATURE_INTERVALS_S, MetricSpec
-from nodeproof.sinks.prometheus import family_name
 from nodeproof.units import duration_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,9 +40,9 @@ def metrics_page() -> str:
     parts = [
         "# Metrics\n",
         GENERATED,
-        f"{len(specs)} metrics. *Name* and *unit* are those of snapshots and JSON lines, *series* that of the exporter (base units). A name in",
-        "**bold** is a contract of the reference. *Every* is the shortest time between two readings where it is longer than the collector's",
-        "cycle. *Features* are the lists that name the metric: `w`eb, `d`fee, `h`ealth.\n",
+        f"{len(specs)} metrics. *Name* and *unit* are those of snapshots and JSON lines, *series* that of the exporter (base units).",
+        "A name in **bold** is a contract of the reference. *Every* is the shortest time between two readings where it is longer",
+        "than the collector's cycle. *Features* are the lists that name the metric: `w`eb, `d`fee, `h`ealth.\n",
         "Cadence that each feature asks for: "
         + "; ".join(
             f"`{feature}` " + ", ".join(f"{component} {duration_text(seconds)}" for component, seconds in sorted(table_.items()))
@@ -89,9 +89,9 @@ def config_page() -> str:
             "# Configuration\n",
             GENERATED,
             "One YAML file, all of it optional. It is the one given with `-c`, else the one named by the environment, else",
-            "`/etc/nodeproof/nodeproof.yaml`, else `/etc/catmonitor/catmonitor.yaml`; without any, the defaults below hold. `nodeproof config check`",
-            "judges a file, `nodeproof config show` prints what is in force. Unknown keys and bad values are refused, each with its line.",
-            "Durations carry a unit: `500ms`, `3s`, `1h30m`.\n",
+            "`/etc/nodeproof/nodeproof.yaml`, else `/etc/catmonitor/catmonitor.yaml`; without any, the defaults below hold.",
+            "`nodeproof config check` judges a file, `nodeproof config show` prints what is in force. Unknown keys and bad values are",
+            "refused, each with its line. Durations carry a unit: `500ms`, `3s`, `1h30m`.\n",
             table(("key", "default", "what"), rows),
             "## Environment\n",
             table(("variable", "what"), [(f"`{name}`", text) for name, text in ENVIRONMENT.items()]),
