@@ -46,9 +46,11 @@ class Bond(NamedTuple):
     """The group of links in use; only in mode 802.3ad."""
     members: tuple[BondMember, ...]
 
-    def carries(self, member: BondMember) -> bool:
-        """Whether ``member`` has a link and is in the group of links that the bond uses."""
-        return member.up is True and (self.aggregator_id is None or member.aggregator_id in {None, self.aggregator_id})
+    def carries(self, member: BondMember) -> bool | None:
+        """Whether ``member`` has a link and is in the group of links that the bond uses; None when that cannot be told."""
+        if self.aggregator_id is not None and member.aggregator_id not in {None, self.aggregator_id}:
+            return False
+        return member.up
 
 
 def parse(raw: bytes, /) -> Bond:

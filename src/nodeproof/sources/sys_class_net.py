@@ -2,7 +2,7 @@
 
 from nodeproof.errors import ParseError
 
-__all__ = ["is_up", "is_virtual", "parse_count", "parse_flag", "parse_flags", "parse_speed"]
+__all__ = ["is_up", "is_virtual", "parse_count", "parse_flag", "parse_flags", "parse_speed", "parse_word"]
 
 _IFF_UP = 0x1
 _SPEED_UNKNOWN = frozenset({0, 0xFFFF, 0xFFFFFFFF})
@@ -53,8 +53,14 @@ def parse_count(raw: bytes, /) -> int:
     return count
 
 
+def parse_word(raw: bytes, /) -> str:
+    """A file that holds one word, such as ``operstate`` or ``duplex``; empty when it holds none."""
+    words = raw[:64].decode("utf-8", "replace").split()
+    return words[0] if words else ""
+
+
 def _integer(name: str, raw: bytes, base: int = 10) -> int:
     try:
-        return int(raw, base)
+        return int(raw[:64], base)
     except ValueError:
         raise ParseError(f"/sys/class/net {name}", 1, raw.decode("utf-8", "replace"), "an integer") from None

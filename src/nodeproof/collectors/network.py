@@ -1,0 +1,32 @@
+"""Component network: traffic and errors of interfaces, links, bonds, sockets, the network stack, InfiniBand and RoCE ports."""
+
+from nodeproof.collectors.base import Collector, GroupCollector, Selection
+from nodeproof.collectors.network_bonds import Bonds
+from nodeproof.collectors.network_flaps import Flaps
+from nodeproof.collectors.network_identity import identity
+from nodeproof.collectors.network_links import Links
+from nodeproof.collectors.network_pcie import Pcie
+from nodeproof.collectors.network_rdma import Rdma
+from nodeproof.collectors.network_sockets import Sockets
+from nodeproof.collectors.network_stack import Stack
+from nodeproof.collectors.network_traffic import Traffic
+from nodeproof.host.machine import Machine
+
+__all__ = ["create", "identity"]
+
+
+def create(machine: Machine, selection: Selection) -> Collector:
+    """The collector of this component."""
+    links = Links(machine)
+    parts = (
+        Traffic(machine),
+        links,
+        Flaps(machine, links.states),
+        Bonds(machine),
+        Pcie(machine),
+        Sockets(machine),
+        Stack(machine),
+        Rdma(machine),
+    )
+    groups = tuple(group for part in parts for group in part.groups())
+    return GroupCollector("network", groups, machine, selection)
