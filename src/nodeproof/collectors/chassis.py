@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from nodeproof.clock import Instant
 from nodeproof.collectors.base import Collector, Cycle, Group, GroupCollector, Selection
+from nodeproof.collectors.services.bmc_fans import GRAVITY, BmcFans, Silence, absence_of
 from nodeproof.collectors.services.board_sensors import BoardSensors
 from nodeproof.collectors.services.ipmi import Ipmi, Sel
 from nodeproof.collectors.services.sensor_names import (
@@ -17,12 +18,11 @@ from nodeproof.collectors.services.sensor_names import (
     POWER,
     Rule,
     fan_identity,
-    fan_labels,
     is_elsewhere,
-    is_fan,
     is_fan_power,
     pick,
-    psu_identity,
+    psu_direction,
+    psu_number,
 )
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.background import Answer
@@ -34,13 +34,8 @@ from nodeproof.sources.ipmitool_sensor import IpmiSensor
 
 __all__ = ["create"]
 
-_MAX_MISSING = 8
-"""Sensors without a reading that are named one by one."""
-_LOST_SCANS = 2
-"""A sensor that had readings is lost when so many scans in a row bring none: one can be torn."""
 _MAX_ABNORMAL = 64
 _MAX_TEXT = 120
-_GRAVITY = {"nc": 1, "cr": 2, "nr": 3}
 _TYPES = {"°C": "temperature", "RPM": "fan", "V": "voltage", "W": "power", "A": "current", "%": "share"}
 _NOT_HERE = {Absence.NOT_APPLICABLE, Absence.UNSUPPORTED, Absence.NO_PERMISSION}
 """Absences that mean that the BMC cannot be asked at all, unlike one that does not answer."""
@@ -113,6 +108,9 @@ class _Power:
         self._ipmi = ipmi
         self._board = board
         self._made = _Made()
+        self._judged: Answer[list[IpmiSensor]] | None = None
+        self._watts: float | None = None
+        self._why = ""
 
     def read(self, cycle: Cycle) -> None:
         try:
@@ -120,19 +118,25 @@ class _Power:
         except NoData as absence:
             self._without_sensors(cycle, absence)
             return
-        found = pick(sensors.value, POWER)
-        # A machine that runs this program draws power: 0 is what a BMC says that cannot measure it.
-        watts = max((sensor.value for sensor in found if sensor.value), default=None)
+        if sensors is not self._judged:
+            self._judge(sensors.value)
+            self._judged = sensors
+        watts = self._watts
         if watts is not None:
-            value = round(watts, 2)
-            self._made.give(cycle, (sensors,), sensors.at, lambda past: past.add("power", value))
+            self._made.give(cycle, (sensors,), sensors.at, lambda past: past.add("power", round(watts, 2)))
             return
-        why = "; ".join(f"{sensor.name}: {sensor.problem or '0 W'}" for sensor in found[:3]) or "no sensor of that meaning"
         try:
             power = self._ipmi.power()
         except NoData as absence:
-            raise NoData(absence.state, f"{why}; {absence.reason}", remedy=absence.remedy) from None
-        self._give(cycle, power, f"{why}; ")
+            raise NoData(absence.state, f"{self._why}; {absence.reason}", remedy=absence.remedy) from None
+        self._give(cycle, power, f"{self._why}; ")
+
+    def _judge(self, sensors: list[IpmiSensor]) -> None:
+        """The sensor for the whole machine, or why none serves."""
+        found = pick(sensors, POWER)
+        # A machine that runs this program draws power: 0 is what a BMC says that cannot measure it.
+        self._watts = max((sensor.value for sensor in found if sensor.value), default=None)
+        self._why = "; ".join(f"{sensor.name}: {sensor.problem or '0 W'}" for sensor in found[:3]) or "no sensor of that meaning"
 
     def _without_sensors(self, cycle: Cycle, absence: NoData) -> None:
         """DCMI is asked while the sensors are not known; the kernel, when there is no BMC to ask."""
@@ -177,7 +181,8 @@ class _Sensors:
         self._ipmi = ipmi
         self._board = board
         self._made = _Made()
-        self._silent: dict[str, int] = {}
+        self._silence = Silence()
+        self._fans = BmcFans(self._silence)
         self._abnormal: dict[str, Labels] = {}
 
     def read(self, cycle: Cycle) -> None:
@@ -190,25 +195,13 @@ class _Sensors:
         self._made.give(cycle, (answer,), answer.at, lambda past: self._make(past, answer.value))
 
     def _make(self, cycle: Cycle, sensors: list[IpmiSensor]) -> None:
-        self._count_silence(sensors)
+        self._silence.note(sensors)
         taken = self._air(cycle, sensors)
-        self._fans(cycle, [sensor for sensor in sensors if is_fan(sensor)])
-        for sensor in sensors:
-            if sensor.value is not None:
-                self._place(cycle, sensor, taken)
+        self._fans.make(cycle, sensors)
+        self._place(cycle, sensors, taken)
         self._judge(cycle, sensors)
         if not any(is_fan_power(sensor) for sensor in sensors):
             cycle.miss("fan_power", Absence.UNSUPPORTED, "this BMC has no sensor for the power of its fans")
-
-    def _count_silence(self, sensors: list[IpmiSensor]) -> None:
-        """Scans in a row without a reading, of each sensor that ever had one."""
-        heard = {sensor.name for sensor in sensors if sensor.value is not None}
-        for name in self._silent:
-            self._silent[name] += 1
-        self._silent.update(dict.fromkeys(heard, 0))
-
-    def _is_lost(self, name: str) -> bool:
-        return self._silent.get(name, 0) >= _LOST_SCANS
 
     @staticmethod
     def _air(cycle: Cycle, sensors: list[IpmiSensor]) -> set[str]:
@@ -221,58 +214,38 @@ class _Sensors:
             if values:
                 cycle.add(name, round(max(values), 1))
             elif found:
-                cycle.miss(name, _absence(found[0]), f"{found[0].name}: {found[0].problem}")
+                cycle.miss(name, absence_of(found[0]), f"{found[0].name}: {found[0].problem}")
             else:
                 cycle.miss(name, Absence.UNSUPPORTED, "none of the BMC's sensors has a name of that meaning")
         return taken
 
-    def _fans(self, cycle: Cycle, fans: list[IpmiSensor]) -> None:
-        if not fans:
-            for name in ("fan_speed", "fan_duty", "fan_state"):
-                cycle.miss(name, Absence.UNSUPPORTED, "this BMC has no sensor for a fan")
-            return
-        names = fan_labels(fans)
-        silent: list[tuple[IpmiSensor, Labels]] = []
-        for fan in fans:
-            labels = names[fan.name]
-            if fan.value is None:
-                silent.append((fan, labels))
-                if self._is_lost(fan.name):
-                    cycle.add("fan_state", 2, labels)
-                continue
-            if fan.unit == "RPM":
-                cycle.add("fan_speed", fan.value, labels)
-            else:
-                cycle.add("fan_duty", round(fan.value, 1), labels)
-            cycle.add("fan_state", min(_GRAVITY.get(fan.status, 0), 2), labels)
-        for fan, labels in silent[:_MAX_MISSING]:
-            had = ", though it had readings before" if fan.name in self._silent else ""
-            cycle.miss("fan_speed", _absence(fan), f"{fan.name}: {fan.problem}{had}", labels)
-        if len(silent) > _MAX_MISSING:
-            cycle.miss("fan_speed", Absence.UNKNOWN, f"{len(silent) - _MAX_MISSING} more fans have no reading")
-
     @staticmethod
-    def _place(cycle: Cycle, sensor: IpmiSensor, taken: set[str]) -> None:
-        """A reading that has labels of its own."""
-        value = sensor.value if sensor.value is not None else 0.0
-        if is_fan_power(sensor):
-            cycle.add("fan_power", round(value, 2), {"fan": fan_identity(sensor.name)[0]})
-        elif (psu := psu_identity(sensor)) is not None:
-            labels = {"psu": psu[0], "direction": psu[1]} if psu[1] else {"psu": psu[0]}
-            cycle.add("psu_power", round(value, 2), labels)
-        elif sensor.unit == "V":
-            cycle.add("voltage", round(value, 3), {"sensor": sensor.name})
-        elif sensor.unit == "°C" and sensor.name not in taken and not is_elsewhere(sensor.name):
-            cycle.add("board_temp", round(value, 1), {"sensor": sensor.name})
+    def _place(cycle: Cycle, sensors: list[IpmiSensor], taken: set[str]) -> None:
+        """Readings that have labels of their own; where two would share them, the later one bears its whole name."""
+        used: set[tuple[str, ...]] = set()
+        for sensor in sensors:
+            value, name = sensor.value, sensor.name
+            if value is None:
+                continue
+            if is_fan_power(sensor):
+                fan = _unused(used, "fan", fan_identity(name)[0], instead=name)
+                cycle.add("fan_power", round(value, 2), {"fan": fan})
+            elif (direction := psu_direction(sensor)) is not None:
+                psu = _unused(used, "psu", psu_number(name), direction, instead=name)
+                cycle.add("psu_power", round(value, 2), {"psu": psu, "direction": direction} if direction else {"psu": psu})
+            elif sensor.unit == "V":
+                cycle.add("voltage", round(value, 3), {"sensor": name[:_MAX_TEXT]})
+            elif sensor.unit == "°C" and name not in taken and not is_elsewhere(name):
+                cycle.add("board_temp", round(value, 1), {"sensor": name[:_MAX_TEXT]})
 
     def _judge(self, cycle: Cycle, sensors: list[IpmiSensor]) -> None:
         """Sensors beyond their limits by the BMC's own judgement, and how many there are of each sort."""
         counts = dict.fromkeys(_COUNTS, 0)
         for sensor in sensors:
-            gravity = _GRAVITY.get(sensor.status, 0) if sensor.value is not None else 0
+            gravity = GRAVITY.get(sensor.status, 0) if sensor.value is not None else 0
             counts[_sort(sensor)] += 1
             counts["abnormal"] += gravity > 0
-            counts["lost"] += sensor.value is None and self._is_lost(sensor.name)
+            counts["lost"] += sensor.value is None and self._silence.is_lost(sensor.name)
             labels = self._abnormal.get(sensor.name)
             if gravity and labels is None and len(self._abnormal) < _MAX_ABNORMAL:
                 labels = {"sensor": sensor.name[:_MAX_TEXT], "type": _TYPES.get(sensor.unit, "other")}
@@ -283,15 +256,18 @@ class _Sensors:
             cycle.add("sensor_count", counts[state], labels)
 
 
+def _unused(used: set[tuple[str, ...]], kind: str, label: str, *more: str, instead: str) -> str:
+    """``label`` the first time that it is asked for with ``more``, ``instead`` after that."""
+    if (kind, label, *more) in used:
+        return instead[:_MAX_TEXT]
+    used.add((kind, label, *more))
+    return label
+
+
 def _sort(sensor: IpmiSensor) -> str:
     if sensor.value is not None:
         return "reading"
     return "no_reading" if sensor.problem or not sensor.discrete_state else "discrete"
-
-
-def _absence(sensor: IpmiSensor) -> Absence:
-    """A sensor that says something impossible is broken; one that says nothing may not be there."""
-    return Absence.UNKNOWN if sensor.problem.startswith("no reading") or sensor.doubted is not None else Absence.READ_ERROR
 
 
 class _Status:
@@ -330,14 +306,19 @@ class _Supplies:
         self._made.give(cycle, (answer,), answer.at, lambda past: self._make(past, answer.value))
 
     def _make(self, cycle: Cycle, supplies: list[PowerSupply]) -> None:
-        sets = [supply for supply in supplies if supply.redundancy is not None]
+        sets = [supply for supply in supplies if supply.of_set]
         for supply in sets:
-            cycle.add("psu_redundancy", float(supply.redundancy or 0), {"sensor": supply.name})
+            labels = {"sensor": supply.name[:_MAX_TEXT]}
+            if supply.redundancy is None:
+                cycle.miss("psu_redundancy", Absence.UNKNOWN, f"{supply.name}: {supply.text[:_MAX_TEXT]}", labels)
+            else:
+                cycle.add("psu_redundancy", float(supply.redundancy), labels)
         if not sets:
             cycle.miss("psu_redundancy", Absence.UNSUPPORTED, "this BMC reports no redundancy of power supplies")
-        single = [supply for supply in supplies if supply.redundancy is None]
+        single = [supply for supply in supplies if not supply.of_set]
+        used: set[tuple[str, ...]] = set()
         for supply in single:
-            self._one(cycle, supply, {"psu": supply.name})
+            self._one(cycle, supply, {"psu": _unused(used, "psu", psu_number(supply.name), instead=supply.name)})
         if not single:
             cycle.miss("psu_state", Absence.UNSUPPORTED, "this BMC has no sensor for the state of a power supply")
 

@@ -72,7 +72,9 @@ class PowerSupply(NamedTuple):
     state: PsuState | None
     """None: the words do not prove that it is there and well."""
     redundancy: Redundancy | None
-    """Set on the sensors that watch the set instead of one supply."""
+    """Of a sensor that watches the set; None when its words tell none."""
+    of_set: bool
+    """Whether it watches the set instead of one supply."""
     absent: bool
     """The BMC says that the slot is empty."""
     text: str
@@ -148,9 +150,10 @@ def _supply(name: str, status: str, words: str) -> PowerSupply:
     said = [part.strip() for part in low.split(",")]
     absent = any(part in _ABSENT for part in said)
     state: PsuState | None = None
-    if redundancy is None and status not in {"ns", "na"}:
+    of_set = redundancy is not None or "redundan" in name.lower()
+    if not of_set and status not in {"ns", "na"}:
         state = _state(low, said)
-    return PowerSupply(name, state, redundancy, absent, words or f"no reading (status {status})")
+    return PowerSupply(name, state, redundancy, of_set, absent, words or f"nothing but status {status}")
 
 
 def _state(low: str, said: list[str]) -> PsuState | None:

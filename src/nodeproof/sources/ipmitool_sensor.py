@@ -93,14 +93,24 @@ class _Row(NamedTuple):
 
 
 def parse(raw: bytes, /) -> list[IpmiSensor]:
-    """All sensors, in the tool's order; lines that are none are passed over. Raises ParseError when there is no sensor at all."""
+    """All sensors, in the tool's order; lines that are none are passed over. Raises ParseError when there is no sensor at all.
+
+    Some makers call every processor's sensor ``Temp``: a name that stands again becomes ``Temp #2``, so that names are keys.
+    """
     text = raw.decode("utf-8", "replace")
     lines = text.split("\n")
     rows = _blocks(lines) if "Sensor ID " in text else [row for row in map(_row, lines) if row is not None]
     if not rows:
         first = next((line for line in lines if line.strip()), "")
         raise ParseError(_SOURCE, 0, first, "rows such as 'FAN1 | 5400.000 | RPM | ok | ...'")
-    return [_sensor(row) for row in rows]
+    seen: dict[str, int] = {}
+    return [_sensor(row._replace(name=_unique(row.name, seen))) for row in rows]
+
+
+def _unique(name: str, seen: dict[str, int]) -> str:
+    """``name``, numbered when it was seen before."""
+    seen[name] = seen.get(name, 0) + 1
+    return name if seen[name] == 1 else f"{name} #{seen[name]}"
 
 
 def _row(line: str) -> _Row | None:

@@ -22,7 +22,8 @@ __all__ = [
     "is_fan_power",
     "pick",
     "plain_name",
-    "psu_identity",
+    "psu_direction",
+    "psu_number",
 ]
 
 
@@ -210,14 +211,16 @@ def fan_labels(fans: Sequence[IpmiSensor]) -> dict[str, dict[str, str]]:
     return labels
 
 
-def psu_identity(sensor: IpmiSensor) -> tuple[str, str] | None:
-    """Supply and direction (``in``, ``out`` or empty) of a sensor that measures a supply's power; None for others."""
-    if sensor.unit != "W":
-        return None
+def psu_number(name: str) -> str:
+    """The supply that a name speaks of: ``1`` for ``PS1 Status``, ``A`` for ``PSU A``; where none is named, the whole name."""
+    match = _SUPPLY.match(plain_name(name))
+    return match[1].upper() if match is not None else name
+
+
+def psu_direction(sensor: IpmiSensor) -> str | None:
+    """``in``, ``out`` or, untold, empty for a sensor that measures a supply's power; None for any other."""
     plain = plain_name(sensor.name)
-    match = _SUPPLY.match(plain)
-    if match is None:
+    if sensor.unit != "W" or _SUPPLY.match(plain) is None:
         return None
     words = set(plain.split(" "))
-    direction = "out" if words & _OUT else "in" if words & _IN else ""
-    return match[1].upper(), direction
+    return "out" if words & _OUT else "in" if words & _IN else ""
