@@ -1,7 +1,7 @@
 """The kernel's clock discipline: adjtimex(2) with no bit set in ``modes``, which reads and changes nothing.
 
-No library call of Python gives it, and asking a daemon (``chronyc``, ``ntpq``) would be a program per reading that knows only its own
-kind. The answer is given as text, one ``key value`` a line, so that it can be recorded: ``status 8193``.
+No library call of Python gives it, and asking a daemon (``chronyc``, ``ntpq``) would be a program per reading that knows only
+its own kind. The answer is given as text, one ``key value`` a line, so that it can be recorded: ``status 8193``.
 """
 
 import ctypes

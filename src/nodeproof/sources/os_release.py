@@ -1,4 +1,7 @@
-"""``/etc/os-release``: ``PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"`` (os-release(5)): shell assignments, quoted the shell's way."""
+"""``/etc/os-release``: ``PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"`` (os-release(5)).
+
+Assignments as a shell would read them, with its quotes and backslashes.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""``/proc/sys/fs/file-nr``: ``1632	0	9223372036854775807`` (proc_sys_fs(5)): open file handles, free ones, the most there may be."""
+"""``/proc/sys/fs/file-nr``: ``1632	0	9223372036854775807`` (proc_sys_fs(5)).
+
+Open file handles, free ones, and the most there may be.
+"""
 
 from typing import NamedTuple
 

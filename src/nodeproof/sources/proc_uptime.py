@@ -1,4 +1,7 @@
-"""``/proc/uptime``: ``350735.47 234388.90`` (proc_uptime(5)): seconds since boot, suspended time included, and idle time of all cores."""
+"""``/proc/uptime``: ``350735.47 234388.90`` (proc_uptime(5)).
+
+Seconds since boot, suspended time included, and the idle time of all cores together.
+"""
 
 from typing import NamedTuple
 

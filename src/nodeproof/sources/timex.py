@@ -1,7 +1,7 @@
 """What the kernel knows of how well its clock is kept: ``status 8193`` and its sisters (adjtimex(2), include/uapi/linux/timex.h).
 
-``state`` is what the call returned (5 = TIME_ERROR), ``status`` a set of bits, ``offset`` in nanoseconds when bit 0x2000 is set and
-else in microseconds, ``maxerror`` and ``esterror`` in microseconds, ``freq`` in 2^-16 parts per million.
+``state`` is what the call returned (5 = TIME_ERROR), ``status`` a set of bits, ``offset`` in nanoseconds when bit 0x2000 is set
+and else in microseconds, ``maxerror`` and ``esterror`` in microseconds, ``freq`` in 2^-16 parts per million.
 """
 
 from typing import NamedTuple
