@@ -129,12 +129,14 @@ class _Kept(NamedTuple):
     missing: Sequence[Missing]
     runs: int
     """How often the group has run."""
+    unsettled: bool
+    """It left readings unknown."""
 
     def due(self, at: Instant, every_s: float) -> bool:
         """Whether the group runs again in a cycle that begins at ``at``."""
         if not every_s or at.mono_s - self.at.mono_s >= every_s - _EARLY_S:
             return True
-        return self.runs < _EAGER_RUNS and any(entry.state is Absence.UNKNOWN for entry in self.missing)
+        return self.unsettled and self.runs < _EAGER_RUNS
 
 
 class GroupCollector:
@@ -184,7 +186,8 @@ class GroupCollector:
             _miss_unread(cycle, group, NoData(Absence.READ_ERROR, str(error)))
         except Exception as error:  # noqa: BLE001 - one group's bug must not take its neighbours down
             _miss_unread(cycle, group, NoData(Absence.READ_ERROR, f"{type(error).__name__}: {error}"))
-        return _Kept(at, cycle.metrics, cycle.missing, runs)
+        unsettled = any(entry.state is Absence.UNKNOWN for entry in cycle.missing)
+        return _Kept(at, cycle.metrics, cycle.missing, runs, unsettled)
 
     def forget(self) -> None:
         """Run every group at the next cycle, however recently it ran."""

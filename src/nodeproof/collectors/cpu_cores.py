@@ -1,6 +1,7 @@
 """Which logical processors there are, which may be used, and how long tasks wait for them."""
 
 from nodeproof.collectors.base import Cycle
+from nodeproof.collectors.cpu_siblings import told
 from nodeproof.collectors.services.cgroup import Cgroup, Cgroups
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.machine import Machine
@@ -27,15 +28,10 @@ class Cores:
 
     def read(self, cycle: Cycle) -> None:
         """Read the lists. A list that cannot be read leaves its own count out, never 0."""
-        for name, count in (
-            ("online_core_num", self._online),
-            ("offline_core_num", self._offline),
-            ("isolated_core_num", self._isolated),
-        ):
-            try:
+        counts = (("online_core_num", self._online), ("offline_core_num", self._offline), ("isolated_core_num", self._isolated))
+        for name, count in counts:
+            with told(cycle, name):
                 cycle.add(name, count())
-            except NoData as absence:
-                cycle.miss_all((name,), absence)
 
     def _list(self, item: str) -> list[int]:
         return cpu_list.parse(self._files.read(f"{_CPU}/{item}"), f"{_CPU}/{item}")
@@ -65,10 +61,8 @@ class Limits:
 
     def read(self, cycle: Cycle) -> None:
         """Read the affinity and the quotas on the way from our control group up to the root."""
-        try:
+        with told(cycle, "cgroup_limit_cores"):
             self._quota(cycle)
-        except NoData as absence:
-            cycle.miss_all(("cgroup_limit_cores",), absence)
         cycle.add("allowed_core_num", len(proc_self_status.parse_allowed_cpus(self._files.read("/proc/self/status"))))
 
     def _quota(self, cycle: Cycle) -> None:

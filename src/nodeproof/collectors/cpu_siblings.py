@@ -1,10 +1,15 @@
 """Which logical processors belong together, from the lists in ``/sys/devices/system/cpu/cpu*/topology``."""
 
-from nodeproof.errors import Absence, NoData
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nodeproof.collectors.base import Cycle
+from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.files import FileTree
+from nodeproof.model.metric import Labels
 from nodeproof.sources import cpu_list
 
-__all__ = ["listed", "packages", "parts"]
+__all__ = ["listed", "packages", "parts", "told"]
 
 _CPU = "/sys/devices/system/cpu"
 _SIBLINGS = {
@@ -48,3 +53,14 @@ def _siblings(files: FileTree, cpu: int, kind: str) -> list[int]:
     today, before = (f"{_CPU}/cpu{cpu}/topology/{item}" for item in _SIBLINGS[kind])
     path = today if files.exists(today) else before
     return cpu_list.parse(files.read(path), path)
+
+
+@contextmanager
+def told(cycle: Cycle, name: str, labels: Labels | None = None) -> Iterator[None]:
+    """Whatever keeps one reading away is told as its absence, and its neighbours are read on."""
+    try:
+        yield
+    except NoData as absence:
+        cycle.miss_all((name,), absence, labels)
+    except ParseError as error:
+        cycle.miss(name, Absence.READ_ERROR, str(error), labels)

@@ -4,7 +4,7 @@ All of it is read again at a slow cadence: a source that failed once is tried ag
 """
 
 from nodeproof.collectors.base import Cycle
-from nodeproof.collectors.cpu_siblings import listed, packages, parts
+from nodeproof.collectors.cpu_siblings import listed, packages, parts, told
 from nodeproof.collectors.services.platform import Platform
 from nodeproof.collectors.services.smbios import Smbios
 from nodeproof.errors import Absence, NoData, ParseError
@@ -66,10 +66,8 @@ class Topology:
         for node in nodes:
             labels = {"node": str(node)}
             path = f"{_NODE}/node{node}/cpulist"
-            try:
+            with told(cycle, "numa_core_num", labels):
                 cycle.add("numa_core_num", len(cpu_list.parse(self._files.read(path), path)), labels)
-            except NoData as absence:
-                cycle.miss_all(("numa_core_num",), absence, labels)
 
     def caches(self, cycle: Cycle) -> None:
         """Caches that the first processor uses."""
@@ -79,17 +77,15 @@ class Topology:
         found: set[str] = set()
         for index in self._indexes(folder):
             base = f"{folder}/{index}"
-            kind = sys_cpu_cache.kind(self._files.read(f"{base}/level"), self._files.read(f"{base}/type"))
-            name = f"{kind}_cache_size"
-            if not kind or name in found:
-                continue
-            found.add(name)
             try:
-                cycle.add(name, sys_cpu_cache.parse_size_kib(self._files.read(f"{base}/size"), f"{base}/size"), labels)
-            except ParseError as error:
-                cycle.miss(name, Absence.READ_ERROR, str(error), labels)
-            except NoData as absence:
-                cycle.miss_all((name,), absence, labels)
+                kind = sys_cpu_cache.kind(self._files.read(f"{base}/level"), self._files.read(f"{base}/type"))
+            except NoData:
+                continue
+            name = f"{kind}_cache_size"
+            if kind and name not in found:
+                found.add(name)
+                with told(cycle, name, labels):
+                    cycle.add(name, sys_cpu_cache.parse_size_kib(self._files.read(f"{base}/size"), f"{base}/size"), labels)
         unseen = NoData(Absence.UNSUPPORTED, f"{folder} shows no such cache; the firmware does not describe it")
         cycle.miss_all((name for name in CACHES if name not in found), unseen, labels)
 
@@ -122,14 +118,10 @@ class Topology:
         """The kernel's view of known flaws."""
         for name in self._files.names(f"{_CPU}/vulnerabilities"):
             path = f"{_CPU}/vulnerabilities/{name}"
-            raw = self._files.read(path)
-            labels = {"vulnerability": name}
-            try:
-                state = cpu_vulnerability.parse(raw, path)
-            except ParseError as error:
-                cycle.miss("vulnerability", Absence.UNKNOWN, str(error), labels)
-                continue
-            cycle.add("vulnerability", state, {**labels, "detail": raw.decode("utf-8", "replace").strip()})
+            with told(cycle, "vulnerability", {"vulnerability": name}):
+                raw = self._files.read(path)
+                detail = raw.decode("utf-8", "replace").strip()
+                cycle.add("vulnerability", cpu_vulnerability.parse(raw, path), {"vulnerability": name, "detail": detail})
 
     def _model_name(self, info: CpuInfo) -> str:
         """As the processor says; where it has no name of its own (arm64), as the firmware says, else by its numbers."""

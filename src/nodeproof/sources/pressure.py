@@ -27,7 +27,7 @@ class Pressure(NamedTuple):
     full: Stall | None
 
 
-_MICROSECOND_S = 1e-6
+_MICROSECONDS = 1_000_000
 
 
 def parse(raw: bytes, /) -> Pressure:
@@ -54,4 +54,4 @@ def _stall(rest: bytes) -> Stall | None:
         return None
     if total_us < 0 or not all(0.0 <= average <= 100.0 for average in averages):
         return None
-    return Stall(averages[0], averages[1], averages[2], total_us * _MICROSECOND_S)
+    return Stall(averages[0], averages[1], averages[2], total_us / _MICROSECONDS)

@@ -119,10 +119,7 @@ class Platform:
         In a virtual machine it is not applicable; real hardware has it, there it is unsupported and ``remedy`` would bring it.
         """
         if self.is_virtual:
-            finding = self.virtualization_finding()
-            return NoData(
-                Absence.NOT_APPLICABLE, f"a virtual machine ({finding.value}, by {finding.evidence}) has no {what} of its own"
-            )
+            return NoData(Absence.NOT_APPLICABLE, f"a virtual machine ({self.virtualization}) has no {what} of its own")
         if self.container is not None:
             remedy = f"{remedy}; inside a container ({self.container}) the /sys of the host must be visible"
         return NoData(Absence.UNSUPPORTED, f"no {what}: {tried}", remedy=remedy)
