@@ -97,6 +97,7 @@ def write_memory(root: str) -> None:
     )
     _write(root, "/proc/sys/vm/overcommit_memory", "0\n")
     _write(root, "/proc/self/cgroup", "0::/system.slice/nodeproof.service\n")
+    _write(root, "/sys/fs/cgroup/system.slice/nodeproof.service/memory.max", "max\n")
     for node in range(_NODES):
         _node(root, node)
     for size in _HUGE_SIZES:

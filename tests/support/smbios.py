@@ -58,7 +58,6 @@ def processor(
     enabled_cores: int,
     threads: int,
     mhz: int,
-    status: int = 0x41,
 ) -> bytes:
     """Type 4 of version 3.0; counts above 255 go to the wide fields."""
 

@@ -128,16 +128,14 @@ class _Use:
                 _part(cycle, "usage_detail", labels, size, total)
 
     def _swap(self, cycle: Cycle, info: MemInfo) -> None:
-        total = info.sizes_bytes.get("SwapTotal")
-        if total == 0:
-            # No swap is a state of the machine, known for certain: nothing of it is used.
-            cycle.add("swap_usage", 0.0)
-            for labels in (self._TOTAL, self._USED, self._FREE):
-                cycle.add("swap_detail", 0.0, labels)
+        try:
+            total = _size(info, "SwapTotal", limit=_ANY)
+            free = _size(info, "SwapFree", limit=total)
+        except NoData as absence:
+            cycle.miss_all(("swap_usage", "swap_detail"), absence)
             return
-        total = _size(info, "SwapTotal")
-        free = _size(info, "SwapFree", limit=total)
-        cycle.add("swap_usage", round(100.0 * (total - free) / total, 2))
+        # No swap is a state of the machine, known for certain: nothing of it is used.
+        cycle.add("swap_usage", round(100.0 * (total - free) / total, 2) if total else 0.0)
         cycle.add("swap_detail", total / BYTES_PER_MIB, self._TOTAL)
         cycle.add("swap_detail", (total - free) / BYTES_PER_MIB, self._USED)
         cycle.add("swap_detail", free / BYTES_PER_MIB, self._FREE)
@@ -182,6 +180,10 @@ def _part(cycle: Cycle, metric: str, labels: Labels, size: int, limit: int) -> N
         cycle.miss(metric, Absence.UNKNOWN, _too_large(labels["field"], size, limit), labels)
     else:
         cycle.add(metric, size / BYTES_PER_MIB, labels)
+
+
+_ANY = 1 << 64
+"""More than any size that the parser lets through."""
 
 
 def _size(info: MemInfo, name: str, limit: int | None = None) -> int:

@@ -66,6 +66,10 @@ class _Modules:
         if not kinds:
             cycle.miss("ecc_capability", Absence.UNKNOWN, "the firmware does not say whether memory errors are corrected")
             return
+        if self._platform.is_virtual:
+            reason = "the hypervisor's firmware claims it, and cannot know it of the real memory"
+            cycle.miss("ecc_capability", Absence.NOT_APPLICABLE, reason)
+            return
         # Several arrays: the weakest counts.
         kind = next((kind for kind in kinds if kind not in _CORRECTING), kinds[0])
         cycle.add("ecc_capability", float(kind in _CORRECTING), self._label("ecc", kind, {"type": kind}))
