@@ -57,7 +57,7 @@ def _base_name(files: FileTree, link: str) -> str:
 def _pci_address(files: FileTree, folder: str) -> str:
     """Address of the PCI device that an interface is, from where it hangs in the tree of devices; empty for any other.
 
-    ``../../devices/pci0000:00/0000:00:03.0/virtio2/net/eth0``: a USB adapter has a PCI device above it too, its controller, and that
+    ``../../devices/pci0000:00/0000:00:03.0/virtio2/net/eth0``: a USB adapter has a PCI device above it too, its controller, which
     is not meant.
     """
     try:
