@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 _MIN_STALE_AFTER_S = 5.0
 _INTERVALS = 3
 _DEFAULT_STALE_AFTER_S = 15.0
+_PLAIN = frozenset({int, float})
 
 
 class Trouble:
@@ -98,22 +99,36 @@ class StaleAfter:
 
 
 def finite(batch: Batch) -> Batch:
-    """``batch`` with every number that is none (NaN, infinite) turned into a missing reading: JSON has no way to write it."""
-    # One sum tells whether any of thousands needs a look.
-    total = sum([metric.value for metric in batch.metrics])
-    if total - total == 0:
-        return batch
+    """``batch`` with every value that is no finite number turned into a missing reading: JSON has no way to write it.
+
+    A truth value becomes 0 or 1, which it is to Python and is not to JSON.
+    """
+    values = [metric.value for metric in batch.metrics]
+    # One set and one sum tell whether any of thousands needs a look.
+    if _PLAIN.issuperset(map(type, values)):
+        total = sum(values)
+        if total - total == 0:
+            return batch
     metrics: list[Metric] = []
     missing = list(batch.missing)
     for metric in batch.metrics:
-        if math.isfinite(metric.value):
-            metrics.append(metric)
+        value = _number(metric.value)
+        if value is not None:
+            metrics.append(msgspec.structs.replace(metric, value=value))
         else:
-            reason = f"{metric.value} is no finite number"
+            reason = f"{str(metric.value)[:80]!r} is no finite number"
             missing.append(
                 Missing(metric.component, metric.name, Absence.READ_ERROR, reason, metric.labels, timestamp=metric.timestamp)
             )
     return msgspec.structs.replace(batch, metrics=metrics, missing=missing)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value if math.isfinite(value) else None
+    return None
 
 
 class Sinks:
@@ -123,7 +138,7 @@ class Sinks:
         self._sinks = tuple(sinks)
 
     def write(self, batch: Batch) -> None:
-        """Hand ``batch`` to every sink, in order. Raises TypeError when it holds something that is no number."""
+        """Hand ``batch`` to every sink, in order."""
         batch = finite(batch)
         for sink in self._sinks:
             self._guard(sink, "write", partial(sink.write, batch))

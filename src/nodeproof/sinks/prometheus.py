@@ -1,0 +1,296 @@
+"""The Prometheus page, written from the newest batches.
+
+What a component exposes seldom changes its shape: the same series in the same order, with other numbers. So the page of a
+component is a *plan*, made once (names, help, types, escaped labels, order), into which the numbers of each batch are poured;
+and a component whose batch has not changed since the last scrape is not written anew. A component whose newest batch is too old
+leaves the page.
+"""
+
+import operator
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nodeproof.clock import rfc3339_parse
+from nodeproof.model.catalogue import CATALOGUE, MetricSpec
+from nodeproof.model.metric import Batch, Labels, Metric
+from nodeproof.sinks.base import SinkStatus
+from nodeproof.sinks.exposition_names import Family, Format, Naming, family, header, series
+from nodeproof.sinks.latest import Entry, LatestStore
+
+__all__ = ["Format", "Naming", "Renderer"]
+
+_GZIP = 31
+_LEVEL = 1
+"""A page is read once by one reader beside us: speed counts, not size."""
+
+
+def _own(name: str, kind: str, unit: str, text: str) -> Family:
+    return Family(name, kind, unit, text, 1.0, 1.0, constant=False)
+
+
+_MISSING = _own("nodeproof_reading_missing", "gauge", "", "Readings that are not there, by the state that says why.")
+_DUPLICATES = _own("nodeproof_exporter_duplicates_total", "counter", "", "Samples left out: their series was there already.")
+_BUILD = _own("nodeproof_build_info", "gauge", "", "Version of the program; always 1.")
+_SINK_ERRORS = _own("nodeproof_sink_errors_total", "counter", "", "Failures of a sink of batches.")
+_UP = _own("nodeproof_component_fresh", "gauge", "", "1 while the newest batch of a component is recent; 0 once it is stale.")
+_AGE = _own("nodeproof_component_age_seconds", "gauge", "seconds", "Age of the newest batch of a component.")
+_SUCCESS = _own(
+    "nodeproof_component_last_success_timestamp_seconds", "gauge", "seconds", "When the newest batch of a component was read."
+)
+_OWN = (_MISSING, _DUPLICATES, _BUILD, _SINK_ERRORS, _UP, _AGE, _SUCCESS)
+
+
+class _Shape(NamedTuple):
+    """What a plan was made for; equal shapes pour into the same plan."""
+
+    names: list[str]
+    labels: list[Labels | None]
+    units: list[str]
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric]) -> "_Shape":
+        return cls(
+            [metric.name for metric in metrics], [metric.labels for metric in metrics], [metric.unit for metric in metrics]
+        )
+
+
+class _Plan(NamedTuple):
+    """The page of one component without its numbers."""
+
+    shape: _Shape
+    order: Callable[[list[float]], Any] | None
+    """Picks the values in the order of the page; None when there are none."""
+    samples: int
+    multiply: list[tuple[int, float]]
+    divide: list[tuple[int, float]]
+    templates: Mapping[Format, str]
+    duplicates: int
+    known: Mapping[tuple[str, int], tuple[Labels | None, str]]
+    """Series text by metric name and identity of its labels, which are held here so that no other dict gets that identity."""
+
+    def pour(self, metrics: Sequence[Metric], form: Format) -> str:
+        # The plus sign makes a number of a truth value.
+        values: list[float] = [+metric.value for metric in metrics]
+        for place, factor in self.multiply:
+            values[place] *= factor
+        for place, divisor in self.divide:
+            values[place] /= divisor
+        if self.order is None:
+            return self.templates[form] % ()
+        ordered = self.order(values)
+        return self.templates[form] % (ordered if self.samples > 1 else (ordered,))
+
+
+class _Block(NamedTuple):
+    """The newest page of one component."""
+
+    batch: Batch
+    plan: _Plan
+    missing: str
+    success: str
+    """The sample that says when it was read; empty when the batch does not tell."""
+    pages: dict[Format, str]
+
+
+class Renderer:
+    """Writes the page of everything in ``store``. For use by several threads."""
+
+    def __init__(
+        self,
+        store: LatestStore,
+        *,
+        naming: Naming = Naming.NODEPROOF,
+        version: str = "",
+        statuses: Callable[[], Sequence[SinkStatus]] | None = None,
+        catalogue: Mapping[tuple[str, str], MetricSpec] = CATALOGUE,
+    ) -> None:
+        self._store = store
+        self._naming = naming
+        self._build = series(_BUILD.name, {"version": version})
+        self._statuses = statuses
+        self._catalogue = catalogue
+        self._lock = threading.Lock()
+        self._blocks: dict[str, _Block] = {}
+        self._owners: dict[str, str] = {of.name: "" for of in _OWN}
+        self._duplicates_total = 0
+        self._bodies: dict[Format, tuple[object, str]] = {}
+        self._packers: dict[Format, tuple[object, Any]] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether anything has been read yet."""
+        return self._store.ready
+
+    def fresh(self) -> bool:
+        """Whether at least one component's newest batch is the present."""
+        return any(not entry.expired for entry in self._store.entries().values())
+
+    def render(self, form: Format) -> bytes:
+        """The page."""
+        with self._lock:
+            entries = self._store.entries()
+            return (self._body(entries, form)[1] + self._tail(entries, form)).encode()
+
+    def render_gzip(self, form: Format) -> bytes:
+        """The page, compressed; what does not change between two batches is compressed once."""
+        with self._lock:
+            entries = self._store.entries()
+            state, body = self._body(entries, form)
+            kept = self._packers.get(form)
+            if kept is None or kept[0] != state:
+                packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+                # Flushed, so that a copy of the packer has nothing of the body left to give.
+                head = packer.compress(body.encode()) + packer.flush(zlib.Z_SYNC_FLUSH)
+                kept = self._packers[form] = (state, (head, packer))
+            head, packer = kept[1]
+            rest = packer.copy()
+            return head + rest.compress(self._tail(entries, form).encode()) + rest.flush()
+
+    def _body(self, entries: Mapping[str, Entry], form: Format) -> tuple[object, str]:
+        """What depends on the batches alone, and a value that is equal while they are the same."""
+        for component in [component for component in self._blocks if component not in entries]:
+            self._disown(component)
+            del self._blocks[component]
+        blocks = [(entry, self._block(entry.batch)) for entry in entries.values()]
+        state = tuple((id(entry.batch), entry.batch.sequence, entry.expired) for entry, _ in blocks)
+        kept = self._bodies.get(form)
+        if kept is not None and kept[0] == state:
+            return kept
+        parts = []
+        missing = []
+        for entry, block in blocks:
+            if entry.expired:
+                missing.append(_stale_line(entry.batch))
+                continue
+            missing.append(block.missing)
+            if form not in block.pages:
+                block.pages[form] = block.plan.pour(entry.batch.metrics, form)
+            parts.append(block.pages[form])
+        lines = "".join(missing)
+        if lines:
+            parts += [header(_MISSING, form), lines]
+        parts += [header(_DUPLICATES, form), f"{_DUPLICATES.name} {self._duplicates_total}\n"]
+        parts += [header(_BUILD, form), f"{self._build} 1\n"]
+        kept = self._bodies[form] = (state, "".join(parts))
+        return kept
+
+    def _tail(self, entries: Mapping[str, Entry], form: Format) -> str:
+        """What is different each time."""
+        parts = []
+        if entries:
+            named = [({"component": component}, entry) for component, entry in entries.items()]
+            parts.append(header(_UP, form))
+            parts += [f"{series(_UP.name, labels)} {int(not entry.expired)}\n" for labels, entry in named]
+            parts.append(header(_AGE, form))
+            parts += [f"{series(_AGE.name, labels)} {entry.age_s:.3f}\n" for labels, entry in named]
+            parts.append(header(_SUCCESS, form))
+            parts += [self._blocks[component].success for component in entries]
+        statuses = self._statuses() if self._statuses is not None else ()
+        if statuses:
+            parts.append(header(_SINK_ERRORS, form))
+            parts += [f"{series(_SINK_ERRORS.name, {'sink': status.name})} {status.errors_total}\n" for status in statuses]
+        if form is Format.OPENMETRICS:
+            parts.append("# EOF\n")
+        return "".join(parts)
+
+    def _block(self, batch: Batch) -> _Block:
+        kept = self._blocks.get(batch.component)
+        if kept is not None and kept.batch is batch:
+            return kept
+        plan = self._plan(batch, kept.plan if kept is not None else None)
+        self._duplicates_total += plan.duplicates
+        block = self._blocks[batch.component] = _Block(batch, plan, _missing_lines(batch), _success_line(batch), {})
+        return block
+
+    def _plan(self, batch: Batch, before: _Plan | None) -> _Plan:
+        shape = _Shape.of(batch.metrics)
+        if before is not None and before.shape == shape:
+            return before
+        self._disown(batch.component)
+        return self._make(batch, shape, before.known if before is not None else {})
+
+    def _disown(self, component: str) -> None:
+        self._owners = {name: owner for name, owner in self._owners.items() if owner != component}
+
+    def _make(self, batch: Batch, shape: _Shape, known: Mapping[tuple[str, int], tuple[Labels | None, str]]) -> _Plan:
+        """Group the readings by family, first come first served, each series once."""
+        families: dict[str, Family] = {}
+        places: dict[str, list[tuple[int, str]]] = {}
+        seen: set[str] = set()
+        still_known: dict[tuple[str, int], tuple[Labels | None, str]] = {}
+        of_name: dict[tuple[str, str], Family] = {}
+        for place, metric in enumerate(batch.metrics):
+            key = (metric.name, metric.unit)
+            of = of_name.get(key)
+            if of is None:
+                spec = self._catalogue.get((batch.component, metric.name))
+                of = of_name[key] = family(batch.component, metric.name, metric.unit, spec, self._naming)
+            identity = (of.name, id(metric.labels))
+            text = known[identity][1] if identity in known else series(of.name, metric.labels)
+            still_known[identity] = (metric.labels, text)
+            if text in seen or self._owners.setdefault(of.name, batch.component) != batch.component:
+                continue
+            seen.add(text)
+            families.setdefault(of.name, of)
+            places.setdefault(of.name, []).append((place, text))
+        return _assemble(shape, families, places, still_known, len(batch.metrics) - len(seen))
+
+
+def _assemble(
+    shape: _Shape,
+    families: Mapping[str, Family],
+    places: Mapping[str, list[tuple[int, str]]],
+    known: Mapping[tuple[str, int], tuple[Labels | None, str]],
+    duplicates: int,
+) -> _Plan:
+    order: list[int] = []
+    multiply: list[tuple[int, float]] = []
+    divide: list[tuple[int, float]] = []
+    samples: dict[str, str] = {}
+    for name, of in families.items():
+        if of.constant:
+            samples[name] = "".join([f"{_percent(text)} 1\n" for _, text in places[name]])
+            continue
+        # Fifteen digits hide the last bit of a division: 0.0945 and not 0.09449999999999999.
+        number = "%r" if of.divide == 1 else "%.15g"
+        samples[name] = "".join([f"{_percent(text)} {number}\n" for _, text in places[name]])
+        order += [place for place, _ in places[name]]
+        multiply += [(place, of.multiply) for place, _ in places[name] if of.multiply != 1]
+        divide += [(place, of.divide) for place, _ in places[name] if of.divide != 1]
+    templates = {form: "".join([_percent(header(of, form)) + samples[name] for name, of in families.items()]) for form in Format}
+    picker = operator.itemgetter(*order) if order else None
+    return _Plan(shape, picker, len(order), multiply, divide, templates, duplicates, known)
+
+
+def _percent(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _missing_lines(batch: Batch) -> str:
+    counts: dict[tuple[str, str], int] = {}
+    for entry in batch.missing:
+        key = (entry.name, str(entry.state))
+        counts[key] = counts.get(key, 0) + 1
+    return "".join(
+        [
+            f"{series(_MISSING.name, {'component': batch.component, 'name': name, 'state': state})} {count}\n"
+            for (name, state), count in counts.items()
+        ]
+    )
+
+
+def _stale_line(batch: Batch) -> str:
+    names = {metric.name for metric in batch.metrics} | {entry.name for entry in batch.missing}
+    return "".join(
+        [f"{series(_MISSING.name, {'component': batch.component, 'name': name, 'state': 'stale'})} 1\n" for name in sorted(names)]
+    )
+
+
+def _success_line(batch: Batch) -> str:
+    try:
+        read_s = rfc3339_parse(batch.timestamp)
+    except ValueError:
+        return ""
+    return f"{series(_SUCCESS.name, {'component': batch.component})} {read_s:.3f}\n"
