@@ -1,7 +1,7 @@
 """Fans by a BMC's sensors, and which of its sensors fell silent.
 
-A fan header without a fan says the same as a dead fan: nothing. So silence is a fault only of a fan that was heard before, and only
-when it lasts; a fan that the tool left out of its table proves nothing at all.
+A fan header without a fan says the same as a dead fan: nothing. So silence is a fault only of a fan that was heard before, and
+only when it lasts; a fan that the tool left out of its table proves nothing at all.
 """
 
 from nodeproof.collectors.base import Cycle
