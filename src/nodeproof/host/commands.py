@@ -62,6 +62,10 @@ class Commands(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Kill what still runs and start nothing more: nothing outlives the program that started it."""
+        ...
+
 
 def absence_of_command(error: CommandError, *, package: str) -> NoData:
     """The kind of absence that a program's failure means for what it should have told; ``package`` is what brings the program."""
@@ -79,7 +83,9 @@ class HostCommands:
         self._search_path = search_path if search_path is not None else os.environ.get("PATH", "") + os.pathsep + _PATH
         self._max_output_bytes = max_output_bytes
         self._stuck: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
+        self._closed = False
         self.started_total = 0
         """Commands started since the program began, for the self-metrics."""
 
@@ -99,9 +105,12 @@ class HostCommands:
         if path is None:
             raise CommandError(program, CommandFailure.NOT_FOUND, f"not found in {self._search_path}")
         started = time.monotonic()
-        with self._lock:
+        with self._lock:  # so that close() sees every child that was started
+            if self._closed:
+                raise CommandError(program, CommandFailure.START_FAILED, "not started: the program is ending")
             self.started_total += 1
-        child = self._start(program, path, argv)
+            child = self._start(program, path, argv)
+            self._running.add(child)
         try:
             out, err, truncated, in_time = self._drain(child, started + deadline_s)
         finally:
@@ -119,6 +128,13 @@ class HostCommands:
             raise CommandError(program, CommandFailure.TIMED_OUT, f"gave no answer in {deadline_s:g} s and was ended")
         return CommandResult(tuple(argv), child.returncode, out, err, time.monotonic() - started, truncated)
 
+    def close(self) -> None:
+        """Kill what still runs and start nothing more: nothing outlives the program that started it."""
+        with self._lock:
+            self._closed = True
+            for child in self._running:
+                _signal_group(child.pid, signal.SIGKILL)
+
     def _refuse_while_stuck(self, program: str, subject: str) -> None:
         with self._lock:
             earlier = self._stuck.get((program, subject))
@@ -130,6 +146,7 @@ class HostCommands:
                     CommandFailure.STUCK,
                     f"an earlier run (pid {earlier.pid}) still waits in the kernel; not started again",
                 )
+            self._running.discard(earlier)
             del self._stuck[program, subject]
 
     @staticmethod
@@ -184,8 +201,7 @@ class HostCommands:
         in_time = truncated or _wait(child, max(0.0, deadline - time.monotonic()))
         return bytes(parts[out_fd]), bytes(parts[err_fd]), truncated, in_time
 
-    @staticmethod
-    def _end(child: subprocess.Popen[bytes]) -> bool:
+    def _end(self, child: subprocess.Popen[bytes]) -> bool:
         """Kill the whole group, the child politely first, then reap it; False when the child cannot be ended."""
         if not _has_ended(child):
             _signal_group(child.pid, signal.SIGTERM)
@@ -196,6 +212,8 @@ class HostCommands:
             if pipe is not None:
                 pipe.close()
         if ended:
+            with self._lock:  # afterwards its number may be another's
+                self._running.discard(child)
             child.wait()
         return ended
 

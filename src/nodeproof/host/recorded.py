@@ -90,6 +90,9 @@ class RecordedCommands:
             raise answer
         return answer if isinstance(answer, CommandResult) else CommandResult(tuple(argv), 0, answer, b"", 0.01, truncated=False)
 
+    def close(self) -> None:
+        """Nothing runs here."""
+
 
 def recorded_machine(
     root: str, answers: Mapping[str, bytes | CommandResult | CommandError] | None = None, clock: ManualClock | None = None

@@ -15,7 +15,7 @@ from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.sources import smart_attributes
 from nodeproof.sources.smart_attributes import Attribute
 
-__all__ = ["EXIT_BITS", "CriticalWarning", "SmartReport", "exit_notes", "parse", "refusal"]
+__all__ = ["EXIT_BITS", "Asleep", "CriticalWarning", "SmartReport", "exit_notes", "parse", "refusal"]
 
 EXIT_BITS = (
     "command_line",
@@ -36,6 +36,13 @@ _LIMIT_C = (1.0, 150.0)
 """Believable thresholds: 0 K and 0xFFFF K, and 0, mean that none is set (NVMe Base Specification, Composite Temperature)."""
 _MAX_HOURS = 1_000_000
 _RIGHTS_REMEDY = "run as root, or give the service the capabilities CAP_SYS_RAWIO and CAP_SYS_ADMIN"
+
+
+class Asleep(NoData):
+    """The disk is in standby, and was left there."""
+
+    def __init__(self) -> None:
+        super().__init__(Absence.UNKNOWN, "the disk sleeps (standby) and was not woken")
 
 
 class CriticalWarning:
@@ -121,14 +128,14 @@ def refusal(messages: str, /) -> NoData:
     """Why smartctl got nothing out of a device, from what it says; none of it is a verdict on the disk."""
     said = messages[:200]
     if _asleep(messages):
-        return NoData(Absence.UNKNOWN, "the disk sleeps (standby) and was not woken")
+        return Asleep()
     if "Permission denied" in messages or "Operation not permitted" in messages:
         return NoData(Absence.NO_PERMISSION, "smartctl may not open the device", remedy=_RIGHTS_REMEDY)
     if "megaraid" in messages.lower():
         return NoData(
             Absence.UNKNOWN,
             f"smartctl: {said}",
-            remedy="the disks are behind a RAID controller: `smartctl --scan-open` lists them, `smartctl -d megaraid,N` reads them",
+            remedy="behind a RAID controller: `smartctl --scan-open` lists its disks, `smartctl -d megaraid,N` reads them",
         )
     if "USB bridge" in messages:
         return NoData(

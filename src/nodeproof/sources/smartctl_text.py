@@ -1,7 +1,7 @@
 """``smartctl -H -A DEVICE`` in text: what versions before 7.0 can give, which know no ``--json``.
 
-``SMART overall-health self-assessment test result: PASSED`` (ATA, NVMe), ``SMART Health Status: OK`` (SCSI), and for ATA the table
-of :mod:`nodeproof.sources.smart_attributes`.
+``SMART overall-health self-assessment test result: PASSED`` (ATA, NVMe), ``SMART Health Status: OK`` (SCSI), and for ATA the
+table of :mod:`nodeproof.sources.smart_attributes`.
 """
 
 import re
