@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.bmc import ipmitool_output
 
 from nodeproof.errors import ParseError
 from nodeproof.sources.ipmitool_chassis import PsuState, Redundancy, parse, parse_power_supplies
+from support.bmc import ipmitool_output
 
 
 def test_status() -> None:

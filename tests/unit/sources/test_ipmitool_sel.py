@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.bmc import ipmitool_output
 
 from nodeproof.errors import ParseError
 from nodeproof.sources.ipmitool_sel import SelEntry, parse, parse_info
+from support.bmc import ipmitool_output
 
 
 def test_info() -> None:

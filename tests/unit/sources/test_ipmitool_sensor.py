@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.bmc import ipmitool_output
 
 from nodeproof.errors import ParseError
 from nodeproof.sources.ipmitool_sensor import IpmiSensor, parse
+from support.bmc import ipmitool_output
 
 _CASE_48 = b"""\
 CPU1 Temperature | 45.000     | degrees C  | ok    | 0.000     | 0.000     | 0.000     | 70.000    | 75.000    | 80.000
