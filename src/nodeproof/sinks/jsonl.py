@@ -19,7 +19,7 @@ from nodeproof.model.metric import Batch, Labels, Metric, Missing
 from nodeproof.sinks.base import Trouble
 from nodeproof.sinks.jsonl_files import DataFiles, Limits, local_date
 
-__all__ = ["MISSING_STREAM", "Absence", "JsonlSink"]
+__all__ = ["MISSING_STREAM", "Absence", "JsonLines"]
 
 MISSING_STREAM = "missing"
 _EARLY_S = 0.5
@@ -105,7 +105,7 @@ class _Kept:
                 self.values[_key(metric.name, metric.labels)] = metric.value
 
 
-class JsonlSink:
+class JsonLines:
     """The sink that keeps data files in ``directory``."""
 
     name = "jsonl"

@@ -6,20 +6,22 @@ and a component whose batch has not changed since the last scrape is not written
 leaves the page.
 """
 
+import math
 import operator
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nodeproof.clock import rfc3339_parse
+from nodeproof import __version__
+from nodeproof.clock import Instant, rfc3339_parse
 from nodeproof.model.catalogue import CATALOGUE, MetricSpec
 from nodeproof.model.metric import Batch, Labels, Metric
 from nodeproof.sinks.base import SinkStatus
 from nodeproof.sinks.exposition_names import Family, Format, Naming, family, header, series
 from nodeproof.sinks.latest import Entry, LatestStore
 
-__all__ = ["Format", "Naming", "Renderer"]
+__all__ = ["Format", "Naming", "Renderer", "render"]
 
 _GZIP = 31
 _LEVEL = 1
@@ -102,7 +104,7 @@ class Renderer:
         store: LatestStore,
         *,
         naming: Naming = Naming.NODEPROOF,
-        version: str = "",
+        version: str = __version__,
         statuses: Callable[[], Sequence[SinkStatus]] | None = None,
         catalogue: Mapping[tuple[str, str], MetricSpec] = CATALOGUE,
     ) -> None:
@@ -294,3 +296,24 @@ def _success_line(batch: Batch) -> str:
     except ValueError:
         return ""
     return f"{series(_SUCCESS.name, {'component': batch.component})} {read_s:.3f}\n"
+
+
+def render(batches: Mapping[str, Batch], form: Format = Format.TEXT, naming: Naming = Naming.NODEPROOF) -> str:
+    """The page of ``batches`` alone, once: for commands."""
+    store = LatestStore(_Still(max((batch.mono_s for batch in batches.values()), default=0.0)), lambda _: math.inf)
+    for batch in batches.values():
+        store.write(batch)
+    return Renderer(store, naming=naming).render(form).decode()
+
+
+class _Still:
+    """A clock that stands at the newest batch."""
+
+    def __init__(self, mono_s: float) -> None:
+        self._mono_s = mono_s
+
+    def now(self) -> Instant:
+        return Instant(0.0, self._mono_s)
+
+    def sleep(self, seconds: float) -> None:
+        del seconds

@@ -1,0 +1,339 @@
+"""A small HTTP/1.1 server for GET and HEAD: the standard library's own costs the daemon 7 MiB of memory.
+
+Every connection has a thread and a place; there is a fixed number of places, and time limits for a head, an answer and a pause,
+so that slow or silent clients cost one place for seconds, and give it up when others come. A request is answered with one
+buffered write. Requests are only answered when their Host field names this server: a page on the web cannot reach it through a
+name that it controls (DNS rebinding).
+"""
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from nodeproof.host.http_request import MAX_HEAD_BYTES, BadRequest, Request, parse_head
+from nodeproof.host.listen import LOOPBACK_NAMES, bind, is_ip, is_loopback, parse_address
+
+__all__ = ["Handler", "HttpServer", "Response", "ServerLimits", "http_date"]
+
+_log = logging.getLogger(__name__)
+
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    413: "Content Too Large",
+    421: "Misdirected Request",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+    505: "HTTP Version Not Supported",
+}
+_TEXT = "text/plain; charset=utf-8"
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ACCEPT_PAUSE_S = 0.1
+_STOP_S = 2.0
+_STOP_STEP_S = 0.01
+_MIN_IDLE_S = 0.2
+"""A client that has just connected is given so long before its place may go to another."""
+
+
+class ServerLimits(NamedTuple):
+    """What one client, and all of them, may take."""
+
+    connections: int = 32
+    head_s: float = 5.0
+    """For a whole request head, from its first byte."""
+    answer_s: float = 10.0
+    """For taking an answer."""
+    idle_s: float = 90.0
+    """Between two requests of one connection; Prometheus asks once a minute by default."""
+
+
+class Response(NamedTuple):
+    """An answer."""
+
+    status: int
+    body: bytes
+    content_type: str = _TEXT
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Handler = Callable[[Request], Response]
+
+
+def http_date(wall_s: float) -> str:
+    """``wall_s`` as the Date field has it, whatever the locale: ``Sun, 06 Nov 1994 08:49:37 GMT``."""
+    t = time.gmtime(wall_s)
+    clock = f"{t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d}"
+    return f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {t.tm_year:04d} {clock} GMT"
+
+
+class HttpServer:
+    """Serves ``routes`` (path to handler) on ``addresses`` between :meth:`start` and :meth:`stop`."""
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        routes: Mapping[str, Handler],
+        *,
+        allowed_hosts: Collection[str] = (),
+        limits: ServerLimits | None = None,
+        remedy: str = "stop that process, or set another address",
+    ) -> None:
+        """``allowed_hosts``: names that requests may carry besides loopback names and IP addresses.
+
+        ``remedy`` ends the message about an address that is taken.
+        """
+        self._addresses = [parse_address(address) for address in addresses]
+        self._routes = routes
+        self._limits = limits or ServerLimits()
+        self._remedy = remedy
+        names = {name.lower() for name in allowed_hosts} | LOOPBACK_NAMES
+        for address in self._addresses:
+            if not isinstance(address, str):
+                names.add(address[0].lower())
+                if not is_loopback(address[0]):
+                    names.add(socket.gethostname().lower())
+        self._names = frozenset(names)
+        self._listeners: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._conversations: dict[socket.socket, _Conversation] = {}
+        self._told: set[str] = set()
+        """The last error of a handler, told of once and not at every scrape."""
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    @property
+    def ports(self) -> list[int]:
+        """The TCP ports that are bound, in the order of the addresses."""
+        return [listener.getsockname()[1] for listener in self._listeners if listener.family != socket.AF_UNIX]
+
+    def start(self) -> None:
+        """Bind every address and begin to answer. Raises AddressInUseError, naming the holder; UsageError for others."""
+        try:
+            for address in self._addresses:
+                self._listeners.append(bind(address, self._remedy))
+        except Exception:
+            self.stop()
+            raise
+        for listener in self._listeners:
+            thread = threading.Thread(target=self._accept, args=(listener,), name="http-accept", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Close listeners and connections and wait for the threads."""
+        self._stopping.set()
+        for listener in self._listeners:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            if listener.family == socket.AF_UNIX:
+                with contextlib.suppress(OSError):
+                    os.unlink(listener.getsockname())
+            listener.close()
+        with self._lock:
+            for connection in self._conversations:
+                _shut(connection)
+        deadline = time.monotonic() + _STOP_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        while self._conversations and time.monotonic() < deadline:
+            time.sleep(_STOP_STEP_S)
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stopping.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError as error:
+                if self._stopping.is_set():
+                    return
+                # No descriptors left, or a client that has gone already: neither ends the server.
+                _log.debug("accept: %s", error)
+                self._stopping.wait(_ACCEPT_PAUSE_S)
+                continue
+            self._admit(connection, check_host=listener.family != socket.AF_UNIX)
+
+    def _admit(self, connection: socket.socket, *, check_host: bool) -> None:
+        conversation = _Conversation(connection, self._limits)
+        with self._lock:
+            full = len(self._conversations) >= self._limits.connections
+            if full:
+                full = not self._dismiss_idle()
+            if not full:
+                self._conversations[connection] = conversation
+        if full:
+            with contextlib.suppress(OSError):
+                connection.settimeout(_ACCEPT_PAUSE_S)
+                connection.sendall(_encoded(Response(503, b"too many connections\n"), close=True, with_body=True))
+            connection.close()
+            return
+        try:
+            threading.Thread(
+                target=self._serve, args=(connection, conversation), kwargs={"check_host": check_host}, name="http", daemon=True
+            ).start()
+        except RuntimeError:
+            self._leave(connection)
+
+    def _dismiss_idle(self) -> bool:
+        """Give the place of the connection that has been silent longest to another; False when none is silent."""
+        now = time.monotonic()
+        idle = [
+            (conversation.idle_since, connection)
+            for connection, conversation in self._conversations.items()
+            if conversation.idle_since is not None and now - conversation.idle_since > _MIN_IDLE_S
+        ]
+        if not idle:
+            return False
+        _, connection = min(idle, key=lambda item: item[0])
+        _shut(connection)
+        del self._conversations[connection]
+        return True
+
+    def _leave(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._conversations.pop(connection, None)
+        connection.close()
+
+    def _serve(self, connection: socket.socket, conversation: "_Conversation", *, check_host: bool) -> None:
+        try:
+            if connection.family != socket.AF_UNIX:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            conversation.run(partial(self._answer, check_host=check_host))
+        except OSError:
+            pass  # the client has gone, or is too slow; nothing is owed to it
+        finally:
+            self._leave(connection)
+
+    def _answer(self, request: Request, *, check_host: bool) -> Response:
+        if check_host and not self._meant(request.headers.get("host", "")):
+            return Response(421, b"this server does not go by that name; add it to exporter.allowed_hosts\n")
+        handler = self._routes.get(request.path)
+        if handler is None:
+            return Response(404, b"there is nothing here; / lists what there is\n")
+        if request.method not in {"GET", "HEAD"}:
+            return Response(405, b"only GET and HEAD\n", headers=(("Allow", "GET, HEAD"),))
+        try:
+            return handler(request)
+        except Exception as error:  # noqa: BLE001 - a handler's bug must not end the server
+            problem = f"{request.path} could not be answered: {type(error).__name__}: {error}"
+            if problem not in self._told:
+                self._told = {problem}
+                _log.error("%s", problem, exc_info=error)
+            return Response(500, b"an error of the server; its log says more\n")
+
+    def _meant(self, host: str) -> bool:
+        """Whether a Host field names this server. An IP address always does: no name server can make it point elsewhere."""
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
+        name = name.lower()
+        # HTTP/1.0 may leave the field out; browsers, which DNS rebinding needs, never do.
+        return not host or name in self._names or is_ip(name)
+
+
+class _Conversation:
+    """The requests of one connection, one after the other."""
+
+    def __init__(self, connection: socket.socket, limits: ServerLimits) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._buffer = b""
+        self.idle_since: float | None = time.monotonic()
+        """Since when the client has owed us a request; None while one is under way."""
+
+    def run(self, answer: Handler) -> None:
+        """Answer until the client or a limit ends it. Raises OSError when the client has gone."""
+        while True:
+            try:
+                head = self._head()
+                if head is None:
+                    return
+                request = parse_head(head)
+            except BadRequest as refusal:
+                self._send(Response(refusal.status, f"{refusal.reason}\n".encode()), close=True, with_body=True)
+                self._drain()
+                return
+            response = answer(request)
+            self._send(response, close=not request.keep_alive, with_body=request.method != "HEAD")
+            if not request.keep_alive:
+                return
+
+    def _head(self) -> bytes | None:
+        """The next head; None when the client is done. Raises BadRequest."""
+        self._buffer = self._buffer.lstrip(b"\r\n")
+        began = time.monotonic()
+        while True:
+            head, found, rest = self._buffer.partition(b"\r\n\r\n")
+            if len(head) > MAX_HEAD_BYTES:
+                raise BadRequest(431, f"a request head has at most {MAX_HEAD_BYTES} bytes")
+            if found:
+                self._buffer = rest
+                return head
+            chunk = self._receive(began)
+            if not chunk:
+                return None
+            if not self._buffer:
+                began = time.monotonic()
+            self._buffer += chunk
+
+    def _receive(self, began: float) -> bytes:
+        """More of a head that began at ``began``, or, with nothing of it here yet, its beginning; empty = the client is done."""
+        if not self._buffer:
+            self.idle_since = began
+            self._connection.settimeout(self._limits.idle_s)
+            try:
+                return self._connection.recv(MAX_HEAD_BYTES)
+            except TimeoutError:
+                return b""
+            finally:
+                self.idle_since = None
+        left_s = began + self._limits.head_s - time.monotonic()
+        if left_s > 0:
+            self._connection.settimeout(left_s)
+            with contextlib.suppress(TimeoutError):
+                return self._connection.recv(MAX_HEAD_BYTES)
+        raise BadRequest(408, "the request did not come to its end in time")
+
+    def _send(self, response: Response, *, close: bool, with_body: bool) -> None:
+        self._connection.settimeout(self._limits.answer_s)
+        # sendall has one time limit for all of it, so a client that takes a byte a second does not stay.
+        self._connection.sendall(_encoded(response, close=close, with_body=with_body))
+
+    def _drain(self) -> None:
+        """Take what the client still sends, for a moment: closing on unread bytes would reset our answer away."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+            self._connection.settimeout(_ACCEPT_PAUSE_S)
+            for _ in range(16):
+                if not self._connection.recv(65536):
+                    return
+
+
+def _encoded(response: Response, *, close: bool, with_body: bool) -> bytes:
+    fields = [
+        ("Date", http_date(time.time())),
+        ("Content-Type", response.content_type),
+        ("Content-Length", str(len(response.body))),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+        *response.headers,
+    ]
+    if close:
+        fields.append(("Connection", "close"))
+    lines = [f"HTTP/1.1 {response.status} {_REASONS.get(response.status, 'Status')}"]
+    lines += [f"{name}: {value}" for name, value in fields]
+    head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+    return head + response.body if with_body else head
+
+
+def _shut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
