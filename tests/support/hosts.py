@@ -1,0 +1,32 @@
+"""Fixture hosts: the trees of ``tests/fixtures/hosts``, and the parts of large ones that are generated rather than kept."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from support.hosts_cpu import write_amd_cpu, write_intel_cpu, write_kunpeng_cpu
+from support.hosts_memory import write_memory
+
+__all__ = ["GENERATED", "KEPT", "write_host"]
+
+KEPT = Path(__file__).parents[1] / "fixtures" / "hosts"
+"""Trees that are kept as files."""
+
+GENERATED: dict[str, tuple[Callable[[str], None], ...]] = {
+    "bare-x86-256cpu": (write_amd_cpu, write_memory),
+    "bare-x86-intel": (write_intel_cpu,),
+    "aarch64-kunpeng": (write_kunpeng_cpu,),
+}
+"""What is written, in this order, over the kept tree of a host (if there is one)."""
+
+
+def write_host(name: str, root: str) -> str:
+    """Make host ``name`` below the new folder ``root``, always the same to the last byte; gives ``root`` back."""
+    kept = KEPT / name
+    if kept.is_dir():
+        shutil.copytree(kept, root, symlinks=True)
+    elif name not in GENERATED:
+        raise ValueError(f"there is no fixture host {name}; known: {', '.join(sorted(GENERATED))} and the folders of {KEPT}")
+    for write in GENERATED.get(name, ()):
+        write(root)
+    return root
