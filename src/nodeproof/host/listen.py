@@ -36,7 +36,7 @@ def parse_address(text: str) -> tuple[str, int] | str:
 def bind(address: tuple[str, int] | str, remedy: str) -> socket.socket:
     """A listening socket on what :func:`parse_address` gave.
 
-    Raises AddressInUseError, naming the holder, when it is taken, UsageError when it cannot be had; ``remedy`` ends either message.
+    Raises AddressInUseError, naming the holder, when it is taken; UsageError when it cannot be had. ``remedy`` ends each message.
     """
     return _bind_path(address, remedy) if isinstance(address, str) else _bind_port(*address, remedy)
 

@@ -1,0 +1,34 @@
+"""What all tests share."""
+
+from pathlib import Path
+
+import pytest
+
+from support.golden import GoldenFile
+
+_ABSENT: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What this machine lacks, so that a check which did not run is seen."""
+    if _ABSENT:
+        terminalreporter.section("not checked here")
+        for line in sorted(set(_ABSENT)):
+            terminalreporter.line(line)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> GoldenFile:
+    """Compares with files in ``tests/fixtures/golden``."""
+    folder = Path(__file__).parent / "fixtures" / "golden"
+    return GoldenFile(folder, update=bool(request.config.getoption("--update-golden")))
+
+
+@pytest.fixture
+def absent_here() -> list[str]:
+    """Lines added here are shown at the end of the run: a tool that this machine lacks, and what was not checked without it."""
+    return _ABSENT
