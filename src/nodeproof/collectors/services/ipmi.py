@@ -253,6 +253,8 @@ class Ipmi:
             failure = _command_absence(kind.name, error)
         except NodeproofError as error:
             failure = NoData(Absence.READ_ERROR, str(error))
+        except Exception as error:  # noqa: BLE001 - a bug in reading one answer must not stop the others
+            failure = NoData(Absence.READ_ERROR, f"ipmitool {kind.name}: {type(error).__name__}: {error}")
         ended = self._machine.clock.now()
         with self._lock:
             self._running = None
