@@ -6,6 +6,9 @@ from nodeproof.errors import ParseError
 
 __all__ = ["LoadAverage", "parse"]
 
+_LIMIT = 2.0**32
+"""The kernel counts tasks in 32 bits, and a load is an average of such counts."""
+
 
 class LoadAverage(NamedTuple):
     """Load averages and counts of scheduling entities."""
@@ -22,6 +25,9 @@ def parse(raw: bytes, /) -> LoadAverage:
     fields = raw.split()
     try:
         running, _, total = fields[3].partition(b"/")
-        return LoadAverage(float(fields[0]), float(fields[1]), float(fields[2]), int(running), int(total))
+        load = LoadAverage(float(fields[0]), float(fields[1]), float(fields[2]), int(running), int(total))
     except (IndexError, ValueError):
-        raise ParseError("/proc/loadavg", 1, raw.decode("utf-8", "replace"), "three averages, running/total and a pid") from None
+        load = None
+    if load is None or not all(0 <= number < _LIMIT for number in load):
+        raise ParseError("/proc/loadavg", 1, raw.decode("utf-8", "replace"), "three averages, running/total and a pid")
+    return load
