@@ -280,7 +280,7 @@ def test_a_record_forged_on_this_machine_is_unverified() -> None:
     before = log.counts()
     try:
         with open("/dev/kmsg", "w", encoding="ascii") as device:
-            device.write("<6>NVRM: Xid (PCI:0000:ff:00): 79, nodeproof test record, no event")
+            device.write("<6>NVRM: Xid (PCI:0000:ff:00): 79, nodeproof test record, no event\n")
     except OSError as error:
         pytest.skip(f"/dev/kmsg takes no record: {error.strerror}")
     after = log.counts()
