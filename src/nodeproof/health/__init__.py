@@ -4,8 +4,9 @@
 ``verdict(score)`` the word and exit code of ``check``.
 """
 
-from nodeproof.health.evaluator import RULESETS, Evaluator
+from nodeproof.health.evaluator import RULESETS, Evaluator, needed_metrics
 from nodeproof.health.grades import verdict
 from nodeproof.health.readings import Readings
+from nodeproof.health.scheme import WEIGHT_SCHEMES
 
-__all__ = ["RULESETS", "Evaluator", "Readings", "verdict"]
+__all__ = ["RULESETS", "WEIGHT_SCHEMES", "Evaluator", "Readings", "needed_metrics", "verdict"]

@@ -83,17 +83,27 @@ class Growth:
 
     def __init__(self) -> None:
         self._tracks: dict[Key, _Track] = {}
+        self._families: dict[Key, float] = {}
         self._peaks: dict[Key, tuple[float, float]] = {}
 
-    def of_counter(self, key: Key, value: float, stamp: str, mono_s: float, window_s: float) -> float | None:
+    def began_before(self, family: Key, mono_s: float) -> bool:
+        """Whether any series of ``family`` was seen before ``mono_s``; seen now it counts for the next time."""
+        return self._families.setdefault(family, mono_s) < mono_s
+
+    def of_counter(
+        self, key: Key, value: float, stamp: str, mono_s: float, window_s: float, *, from_zero: bool = False
+    ) -> float | None:
         """What the counter ``key`` gained within ``window_s``; None when one reading alone cannot tell.
 
-        A counter that stands at 0 has gained nothing. Readings with the stamp of the one before count once.
+        A counter that stands at 0 has gained nothing. Readings with the stamp of the one before count once. ``from_zero``: a
+        counter not seen before has just begun.
         """
         track = self._tracks.get(key)
-        if track is None:
+        if track is None and from_zero:
+            track = self._tracks[key] = _Track(0.0, "", mono_s, window_s)
+        elif track is None:
             track = self._tracks[key] = _Track(value, stamp, mono_s, window_s)
-        elif stamp != track.stamp:
+        if stamp != track.stamp:
             track.step(value, stamp, mono_s)
         if track.samples == 1 and value != 0:
             return None

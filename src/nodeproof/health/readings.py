@@ -1,8 +1,9 @@
 """The latest readings of every component, arranged for rules."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from nodeproof.clock import Instant
+from nodeproof.clock import Instant, rfc3339_parse
 from nodeproof.model.catalogue import CATALOGUE, MetricSpec
 from nodeproof.model.metric import Batch, Metric, Missing
 
@@ -14,9 +15,7 @@ class Readings:
 
     __slots__ = ("_batches", "_metrics", "_missing", "catalogue")
 
-    def __init__(
-        self, batches: Mapping[str, Batch], catalogue: Mapping[tuple[str, str], MetricSpec] = CATALOGUE
-    ) -> None:
+    def __init__(self, batches: Mapping[str, Batch], catalogue: Mapping[tuple[str, str], MetricSpec] = CATALOGUE) -> None:
         """``batches``: component to its newest batch; a stale component holds its metrics as missing, state STALE."""
         self._batches = batches
         self.catalogue = catalogue
@@ -36,14 +35,32 @@ class Readings:
             self._arrange(component)
         return self._missing[component].get(name, ())
 
+    def components(self) -> Mapping[str, Batch]:
+        """The newest batch of every component."""
+        return self._batches
+
     def batch(self, component: str) -> Batch | None:
         """The newest batch of ``component``."""
         return self._batches.get(component)
 
-    def age_s(self, component: str, at: Instant) -> float:
-        """Seconds since the newest batch of ``component`` was begun; 0 without one."""
-        batch = self._batches.get(component)
-        return 0.0 if batch is None else max(0.0, at.mono_s - batch.mono_s)
+    def derive(self, component: str, metrics: Sequence[Metric]) -> None:
+        """Add what was concluded from the readings, under a component of its own."""
+        index: dict[str, list[Metric]] = {}
+        for metric in metrics:
+            index.setdefault(metric.name, []).append(metric)
+        self._metrics[component] = index
+        self._missing[component] = {}
+
+    def age_of(self, metric: Metric, at: Instant) -> float:
+        """Seconds since ``metric`` was read: a slow source's reading is older than the batch that passes it on."""
+        batch = self._batches.get(metric.component)
+        if batch is None:
+            return 0.0
+        age_s = at.mono_s - batch.mono_s
+        if metric.timestamp not in {"", batch.timestamp}:
+            with suppress(ValueError):
+                age_s += rfc3339_parse(batch.timestamp) - rfc3339_parse(metric.timestamp)
+        return max(0.0, age_s)
 
     def _arrange(self, component: str) -> dict[str, list[Metric]]:
         metrics: dict[str, list[Metric]] = {}

@@ -30,6 +30,9 @@ class Compare(StrEnum):
     ABOVE = ">"
     AT_LEAST = ">="
     BELOW = "<"
+    EQUAL = "="
+    BITS = "has any bit of"
+    """Readings that are a sum of powers of two."""
 
 
 class Probe(NamedTuple):
@@ -39,12 +42,15 @@ class Probe(NamedTuple):
     names: tuple[str, ...]
     """Any of these; all of the same kind and unit."""
     where: tuple[tuple[str, str], ...] = ()
-    """Label and value it must have; a value that ends in ``*`` is a beginning."""
+    """Label and value it must have; ``/dev/*`` is a beginning, ``*oops*`` a part."""
     entity: tuple[str, ...] = ()
     """Labels that tell one thing from another."""
     how: How = How.VALUE
     window_s: float = 0.0
     """How far back growth counts."""
+    from_zero: bool = False
+    """A series that appears later than others of its metric began at 0: its first value is growth. So for errors that are listed
+    from the first one on; not for counters that a device brings with it."""
     factor: tuple[tuple[str, str], ...] = ()
     """The threshold is multiplied by the first of these metrics (component, name) that can be read: of the same entity where the
     probe has one, else the only one there is."""
@@ -68,9 +74,17 @@ class Limit(NamedTuple):
     def holds(self, value: float, factor: float = 1.0) -> bool:
         """Whether ``value`` is bad."""
         edge = self.threshold * factor
-        if self.compare is Compare.ABOVE:
-            return value > edge
-        return value >= edge if self.compare is Compare.AT_LEAST else value < edge
+        match self.compare:
+            case Compare.ABOVE:
+                return value > edge
+            case Compare.AT_LEAST:
+                return value >= edge
+            case Compare.BELOW:
+                return value < edge
+            case Compare.EQUAL:
+                return value == edge
+            case Compare.BITS:
+                return bool(int(value) & int(edge))
 
     def clears(self, value: float, factor: float = 1.0) -> bool:
         """Whether ``value`` is good enough to end the condition."""
@@ -89,7 +103,7 @@ class Tier(NamedTuple):
     share: float
     """Per cent of the component's points."""
     severity: Severity = Severity.INFO
-    """What it does to the grade beyond its points: a disk that says it is failing costs 15 points, and is critical all the same."""
+    """What it does to the grade beyond its points: a disk that says it fails costs 15 points, and is critical all the same."""
     points_each: float = 0.0
     """Rule set 0.3.3: points for each unit of each entity's value, instead of a share."""
 

@@ -1,8 +1,8 @@
 """The scored rules of version 0.3.3 (observe.md 5.3), for those who compare with old scores.
 
-Penalties are shares of a component's points, or points for each error of each processor or memory controller; the latter were totals
-since boot, and are gains within a window here. They need not add to 100: the share of a concern only says what hangs on it in
-``coverage``, and is its gravest penalty, or for errors counted one by one what 0.3.5 gives them.
+Penalties are shares of a component's points, or points for each error of each processor or memory controller; the latter were
+totals since boot, and are gains within a window here. They need not add to 100: the share of a concern only says what hangs on it
+in ``coverage``, and is its gravest penalty, or for errors counted one by one what 0.3.5 gives them.
 
 Without a core count the reference compared the load with 8; here that rule is unknown then.
 """
@@ -51,7 +51,9 @@ CONCERNS: tuple[Concern, ...] = (
     ),
     _concern("cpu", "load", 10, new.above("load>cores*2", new.LOAD, 2, 10, clear=1.8)),
     _concern("cpu", "corrected_errors", 10, _each("cpu_ce_error", new.CPU_CORRECTED, 2, enter=2)),
-    _concern("cpu", "uncorrected_errors", 20, _each("cpu_uce_error", new.CPU_UNCORRECTED, 10, enter=1, severity=Severity.CRITICAL)),
+    _concern(
+        "cpu", "uncorrected_errors", 20, _each("cpu_uce_error", new.CPU_UNCORRECTED, 10, enter=1, severity=Severity.CRITICAL)
+    ),
     _concern(
         "memory",
         "usage",
@@ -61,7 +63,9 @@ CONCERNS: tuple[Concern, ...] = (
     ),
     _concern("memory", "swap", 10, new.above("swap>50%", new.SWAP, 50, 10, clear=45)),
     _concern("memory", "corrected_errors", 10, _each("ce_error", new.MEMORY_CORRECTED, 2, enter=2)),
-    _concern("memory", "uncorrected_errors", 30, _each("uce_error", new.MEMORY_UNCORRECTED, 10, enter=1, severity=Severity.CRITICAL)),
+    _concern(
+        "memory", "uncorrected_errors", 30, _each("uce_error", new.MEMORY_UNCORRECTED, 10, enter=1, severity=Severity.CRITICAL)
+    ),
     _concern("memory", "saturation", 15, new.above("saturation>80%", new.SATURATION, 80, 15, clear=70)),
     _concern("memory", "fragmentation", 10, new.above("fragmentation>80%", new.FRAGMENTATION, 80, 10, clear=75)),
     Concern(
@@ -98,6 +102,8 @@ CONCERNS: tuple[Concern, ...] = (
     _npu_ecc("ddr", "double"),
     _npu_ecc("hbm", "single"),
     _npu_ecc("ddr", "single"),
-    _concern("npu", "error_code", 10, Tier("error_code", Limit(new.NPU_ERROR_CODE, Compare.ABOVE, 0, enter=2), 10, Severity.WARNING)),
+    _concern(
+        "npu", "error_code", 10, Tier("error_code", Limit(new.NPU_ERROR_CODE, Compare.ABOVE, 0, enter=2), 10, Severity.WARNING)
+    ),
 )
 """Every concern, component by component, in the order of the reference's table."""

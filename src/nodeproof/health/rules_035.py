@@ -1,9 +1,9 @@
-"""The scored rules of version 0.3.5 (observe.md 5.4): shares of a component's points, exclusive tiers, every component adds to 100.
+"""The scored rules of version 0.3.5 (observe.md 5.4): exclusive tiers, shares of a component's points that add to 100.
 
 Thresholds and shares are the reference's. Ours are the levels below which a condition ends, the number of samples that begin it,
 and the windows within which errors count: a total since boot would be a penalty for ever, a gain per cycle one of a second.
 
-A busy accelerator loses its points for utilisation here too, because the table is a contract; it is no fault, and the rule says so.
+A busy accelerator loses points for utilisation here too, because the table is a contract; it is no fault, and the rule says so.
 """
 
 from nodeproof.health.rules import DAY_S, Compare, Concern, How, Limit, Probe, Tier
@@ -342,7 +342,10 @@ _NETWORK = (
         "network",
         "established",
         25,
-        (above("established>5000", ESTABLISHED, 5000, 25, clear=4800), above("established>3000", ESTABLISHED, 3000, 10, clear=2800)),
+        (
+            above("established>5000", ESTABLISHED, 5000, 25, clear=4800),
+            above("established>3000", ESTABLISHED, 3000, 10, clear=2800),
+        ),
         "Open TCP connections.",
         "See who opens them (ss -tp); under a wanted load nothing is wrong.",
     ),

@@ -11,10 +11,11 @@ from nodeproof.health.rules import How, Probe
 from nodeproof.model.catalogue import Kind
 from nodeproof.model.metric import Labels, Metric, Missing
 
-__all__ = ["Sample", "Sight", "is_counter", "look", "series", "stamp_of"]
+__all__ = ["Moment", "Sample", "Sight", "entity_of", "is_counter", "look", "series", "stamp_of"]
 
 _NOT_ASKED = "no collector brought it"
 _SECOND_READING = "a second reading is needed to tell growth"
+_NO_SIZE = "no device tells both its size and how much of it is in use"
 _NO_FACTOR = "what the threshold is reckoned from could not be read"
 
 
@@ -29,6 +30,14 @@ class Sample(NamedTuple):
     factor: float = 1.0
 
 
+class Moment(NamedTuple):
+    """What is known at one moment, and what counters did until then."""
+
+    readings: Readings
+    growth: Growth
+    at: Instant
+
+
 class Sight(NamedTuple):
     """What one probe saw."""
 
@@ -40,8 +49,9 @@ class Sight(NamedTuple):
     """Share of the things looked for that could be read, 0 to 1."""
 
 
-def look(probe: Probe, readings: Readings, growth: Growth, at: Instant) -> Sight:
+def look(probe: Probe, moment: Moment) -> Sight:
     """Everything that ``probe`` is about."""
+    readings = moment.readings
     metrics = [
         metric
         for name in probe.names
@@ -60,19 +70,23 @@ def look(probe: Probe, readings: Readings, growth: Growth, at: Instant) -> Sight
         if told:
             return Sight([], [], applies=False, known=1.0)
         return Sight([], [_never_told(probe)], applies=True, known=0.0)
-    samples, doubts = _samples(probe, metrics, readings, growth, at)
+    samples, doubts = _samples(probe, metrics, moment)
     unread += doubts
-    return Sight(samples, unread, applies=True, known=_known(probe, samples, unread))
+    read = {entity_of(probe, one.labels) for one in metrics} if probe.how is How.POOL else {one.entity for one in samples}
+    return Sight(samples, unread, applies=True, known=_known(probe, read, unread) if samples else 0.0)
 
 
 def _matches(where: tuple[tuple[str, str], ...], labels: Labels | None) -> bool:
     if labels is None:
-        return False
-    for key, wanted in where:
-        value = labels.get(key)
-        if value is None or not (value.startswith(wanted[:-1]) if wanted.endswith("*") else value == wanted):
-            return False
-    return True
+        return not where
+    return all(_fits(wanted, labels.get(key)) for key, wanted in where)
+
+
+def _fits(wanted: str, value: str | None) -> bool:
+    if value is None or not wanted.endswith("*"):
+        return value == wanted
+    part = wanted[:-1]
+    return part[1:] in value if part.startswith("*") else value.startswith(part)
 
 
 def _may_match(where: tuple[tuple[str, str], ...], labels: Labels | None) -> bool:
@@ -84,22 +98,24 @@ def _never_told(probe: Probe) -> Missing:
     return Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NOT_ASKED)
 
 
-def _entity(probe: Probe, labels: Labels | None) -> tuple[str, ...]:
+def entity_of(probe: Probe, labels: Labels | None) -> tuple[str, ...]:
+    """Which thing labels speak of; empty where they name none."""
     if not probe.entity or labels is None:
         return ()
     return tuple(labels.get(key, "") for key in probe.entity)
 
 
-def _samples(
-    probe: Probe, metrics: list[Metric], readings: Readings, growth: Growth, at: Instant
-) -> tuple[list[Sample], list[Missing]]:
+def _samples(probe: Probe, metrics: list[Metric], moment: Moment) -> tuple[list[Sample], list[Missing]]:
+    readings, growth, at = moment
     batch = readings.batch(probe.component)
     mono_s = at.mono_s if batch is None else batch.mono_s
     if probe.how is How.GROWTH:
         return _grown(probe, metrics, readings, growth, mono_s)
     if probe.how is How.POOL:
         metrics = _pooled(metrics)
-    plain = [Sample(m, m.value, _entity(probe, m.labels), stamp_of(m, mono_s)) for m in metrics]
+        if not metrics:
+            return [], [Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NO_SIZE)]
+    plain = [Sample(m, m.value, entity_of(probe, m.labels), stamp_of(m, mono_s)) for m in metrics]
     if probe.how is How.PEAK:
         plain = [s._replace(value=growth.of_peak(series(probe, s.metric), s.value, mono_s)) for s in plain]
     return (plain, []) if not probe.factor else _with_factor(probe, plain, readings)
@@ -131,13 +147,14 @@ def _grown(
         key = series(probe, metric)
         stamp = stamp_of(metric, mono_s)
         if is_counter(readings, metric):
-            gain = growth.of_counter(key, metric.value, stamp, mono_s, probe.window_s)
+            late = probe.from_zero and growth.began_before((probe.component, metric.name, probe.window_s), mono_s)
+            gain = growth.of_counter(key, metric.value, stamp, mono_s, probe.window_s, from_zero=late)
         else:
             gain = growth.of_gains(key, metric.value, stamp, mono_s, probe.window_s)
         if gain is None:
             doubts.append(Missing(probe.component, metric.name, Absence.UNKNOWN, _SECOND_READING, metric.labels))
         else:
-            samples.append(Sample(metric, gain, _entity(probe, metric.labels), stamp))
+            samples.append(Sample(metric, gain, entity_of(probe, metric.labels), stamp))
     return samples, doubts
 
 
@@ -164,23 +181,18 @@ def _with_factor(probe: Probe, plain: list[Sample], readings: Readings) -> tuple
     factors: dict[tuple[str, ...], float] = {}
     for component, name in probe.factor:
         for metric in readings.metrics(component, name):
-            factors.setdefault(_entity(probe, metric.labels), metric.value)
+            factors.setdefault(entity_of(probe, metric.labels), metric.value)
     samples = [s._replace(factor=factors[s.entity]) for s in plain if s.entity in factors]
     if samples or not plain:
         return samples, []
     return [], [Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NO_FACTOR)]
 
 
-def _known(probe: Probe, samples: list[Sample], unread: list[Missing]) -> float:
+def _known(probe: Probe, read: set[tuple[str, ...]], unread: list[Missing]) -> float:
     """Share of entities read. Where several names tell of one entity, one of them is enough."""
-    if not samples:
-        return 0.0
-    if not unread:
-        return 1.0
-    read = {sample.entity for sample in samples}
     dark: set[tuple[str, ...]] = set()
     for entry in unread:
-        entity = _entity(probe, entry.labels)
+        entity = entity_of(probe, entry.labels)
         if entity:
             dark.add(entity)
         elif len(probe.names) == 1:

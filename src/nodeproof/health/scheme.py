@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from nodeproof.health.readings import Readings
 
-__all__ = ["ACCELERATORS", "SCHEMES", "WEIGHT_SCHEMES", "Fleet", "FleetState", "choose"]
+__all__ = ["ACCELERATORS", "ANSWERS", "COUNTS", "SCHEMES", "WEIGHT_SCHEMES", "Fleet", "FleetState", "choose"]
 
 ACCELERATORS = ("gpu", "npu")
 
@@ -31,11 +31,14 @@ WEIGHT_SCHEMES = ("auto", *SCHEMES["0.3.5"])
 """What ``health.weight_scheme`` may be."""
 
 _ID = {"gpu": "gpu_id", "npu": "npu_id"}
-_ANSWERS = {
+ANSWERS = {
     "gpu": ("utilization", "memory_usage", "temperature", "ecc_errors", "power_draw"),
     "npu": ("utilization", "npu_util", "memory_usage", "temperature", "health_status", "power_draw", "card_drop"),
 }
 """Readings that only a card which answers can give. ``npu_num 0`` is none (observe.md 10.1 #12)."""
+
+COUNTS = {"gpu": ("device_count",), "npu": ("device_count", "npu_num")}
+"""Readings that count cards or chips, whether or not they answer."""
 
 _CHIPS_A_CARD = 2
 """Two chips share a card where the reference counts chips only."""
@@ -70,7 +73,7 @@ class Fleet:
     def _look(self, kind: str, readings: Readings) -> FleetState:
         answered: set[str] = set()
         nameless = False
-        for name in _ANSWERS[kind]:
+        for name in ANSWERS[kind]:
             for metric in readings.metrics(kind, name):
                 card = (metric.labels or {}).get(_ID[kind])
                 if card is None:

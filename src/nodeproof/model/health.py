@@ -39,11 +39,14 @@ class Grade(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a finding does to the grade: nothing, at most Good, Critical."""
+    """What a finding does to the grade."""
 
     INFO = "info"
+    """Nothing: it is told, or its points say enough."""
     WARNING = "warning"
+    """At most Good."""
     CRITICAL = "critical"
+    """Critical."""
 
 
 class Condition(StrEnum):
@@ -66,6 +69,10 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
     value: float
     unit: str
     labels: Labels | None = None
+    judged: float | None = None
+    """The number that was held against the threshold, where that is not the reading itself."""
+    judged_as: str = ""
+    """What that number is: ``growth within 24 h``."""
 
 
 class Deduction(msgspec.Struct, frozen=True):
