@@ -123,7 +123,9 @@ def memory_device(
     size, extended = 0xFFFF, 0
     if size_mib is not None:
         size, extended = (0x7FFF, size_mib) if size_mib >= 32 * _MIB_PER_GIB - 1 else (size_mib, 0)
-    strings = (locator, bank, maker or "Not Specified", "Not Specified", part or "Not Specified")
+    texts = (locator, bank, maker, part)
+    numbers = iter(range(1, 5))
+    at_locator, at_bank, at_maker, at_part = (next(numbers) if text else 0 for text in texts)
     body = struct.pack(
         "<HHHHHBBBBBHHBBBBBIHHHHBHBHHHHQQQQII",
         0x1000,
@@ -133,15 +135,15 @@ def memory_device(
         size,
         form_factor,
         0,
-        1,
-        2,
+        at_locator,
+        at_bank,
         kind,
         0x2080,
         min(rated_mts, 0xFFFF),
-        3,
-        4,
+        at_maker,
         0,
-        5,
+        0,
+        at_part,
         rank,
         extended,
         min(configured_mts, 0xFFFF),
@@ -162,4 +164,4 @@ def memory_device(
         rated_mts if rated_mts >= 0xFFFF else 0,
         configured_mts if configured_mts >= 0xFFFF else 0,
     )
-    return structure(17, handle, body, strings)
+    return structure(17, handle, body, tuple(text for text in texts if text))

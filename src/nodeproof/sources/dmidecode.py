@@ -119,7 +119,7 @@ def _memory_array(fields: Mapping[str, str]) -> MemoryArray:
     correction = fields.get("Error Correction Type", "")
     return MemoryArray(
         _text(fields, "Use"),
-        "" if correction == "Unknown" else correction,
+        correction if correction == "None" else meaningful(correction),
         _bytes(fields.get("Maximum Capacity", "")),
         _number(fields, "Number Of Devices"),
     )

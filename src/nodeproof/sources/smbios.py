@@ -30,6 +30,8 @@ _END_OF_TABLE = 127
 _FILLERS = {
     "",
     "0x0000",
+    "<bad index>",
+    "<out of spec>",
     "default string",
     "empty",
     "n/a",
@@ -51,7 +53,7 @@ _FILLERS = {
     "unknown",
     "unspecified",
 }
-"""What firmware says when nobody filled a field in."""
+"""What firmware, or dmidecode in its place, says when nobody filled a field in."""
 
 
 class Firmware(NamedTuple):
@@ -85,7 +87,7 @@ class Chassis(NamedTuple):
 
     manufacturer: str
     kind: str
-    """``Rack Mount Chassis``, ``Blade``, ``Other`` ..."""
+    """``Rack Mount Chassis``, ``Blade`` ..."""
 
 
 class Processor(NamedTuple):
@@ -243,10 +245,8 @@ _MEMORY_TYPES = _names(
 
 
 def _named(names: tuple[str, ...], value: int | None) -> str:
-    """Name of an enumeration's value; empty for unknown ones."""
-    if value is None or not 1 <= value <= len(names):
-        return ""
-    return "" if names[value - 1] == "Unknown" else names[value - 1]
+    """Name of an enumeration's value; empty for unknown ones, and for the first two of each: Other and Unknown."""
+    return names[value - 1] if value is not None and 3 <= value <= len(names) else ""
 
 
 def _chassis(item: _Structure) -> Chassis:
