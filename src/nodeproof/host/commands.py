@@ -51,6 +51,9 @@ class CommandResult(NamedTuple):
 class Commands(Protocol):
     """The one way to run a program; tests put a recorded one in its place."""
 
+    started_total: int
+    """Programs started so far."""
+
     def find(self, program: str) -> str | None:
         """Full path of ``program``, or None."""
         ...

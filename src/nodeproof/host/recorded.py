@@ -68,6 +68,7 @@ class RecordedCommands:
         self.answers = dict(answers)
         self.asked: list[str] = []
         """Every command line that was run, in order."""
+        self.started_total = 0
 
     def find(self, program: str) -> str | None:
         """A made-up path when any recorded command line begins with ``program``."""
@@ -83,6 +84,7 @@ class RecordedCommands:
         """The recorded answer. Raises CommandError when there is none."""
         line = " ".join(argv)
         self.asked.append(line)
+        self.started_total += 1
         answer = self.answers.get(line)
         if answer is None:
             raise CommandError(argv[0], CommandFailure.NOT_FOUND, f"not found: {line}")

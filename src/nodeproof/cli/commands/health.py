@@ -1,0 +1,27 @@
+"""``nodeproof health``: one look, judged."""
+
+import argparse
+
+import msgspec
+
+from nodeproof.cli.commands.collect import observe
+from nodeproof.cli.options import load_config
+from nodeproof.cli.report import print_health
+from nodeproof.clock import SystemClock
+from nodeproof.health.evaluator import Evaluator
+from nodeproof.health.readings import Readings
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the health of this moment. Exit 0 whatever it is, as the reference does: ``check`` is for scripts."""
+    settings = load_config(options).health
+    evaluator = Evaluator(settings.ruleset, settings.weight_scheme, confirm=False)
+    readings = Readings(observe(options).batches)
+    health = evaluator.evaluate(readings, SystemClock().now())
+    if options.output == "json":
+        print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
+    else:
+        print_health(health)
+    return 0

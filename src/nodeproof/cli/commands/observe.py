@@ -1,0 +1,32 @@
+"""``nodeproof up`` and ``nodeproof daemon``."""
+
+import argparse
+
+from nodeproof import log
+from nodeproof.cli.options import load_config, machine_root
+from nodeproof.cli.report import print_health
+from nodeproof.config.schema import Config
+from nodeproof.daemon.service import serve
+from nodeproof.host.machine import Machine
+from nodeproof.host.notify import Notifier
+from nodeproof.model.health import HealthScore
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Observe until told to end; ``up`` also prints the first verdict."""
+    notifier = Notifier()
+    log.setup(options.log_level, journal="JOURNAL_STREAM" in options.environ)
+    root = machine_root(options)
+
+    def say(health: HealthScore, config: Config) -> None:
+        if options.command == "up":
+            print_health(health)
+            print(
+                f"\nObserving. Metrics at http://{config.exporter.address}/metrics, snapshots in {config.snapshot.dir}. Ctrl-C ends.",
+                flush=True,
+            )
+
+    serve(lambda: load_config(options), lambda: Machine.here(root), notifier, say)
+    return 0
