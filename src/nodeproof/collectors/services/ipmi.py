@@ -34,6 +34,8 @@ _MAX_REST_S = 60.0
 _DECLINED_RETRY_S = 600.0
 """Pause before a command that the BMC does not know is tried again (its firmware may have been updated)."""
 _STALE_SLACK_S = 5.0
+_MAX_ANSWER_BYTES = 1024 * 1024
+"""More than a thousand sensors or the newest events take; reading on would only cost time."""
 _SEL_NEWEST = 512
 """Events read when the log has changed; a whole log of some thousand takes minutes on a slow BMC."""
 
@@ -277,12 +279,13 @@ class Ipmi:
             pause_s = max(pause_s, _DECLINED_RETRY_S)
         kind.due_mono_s = ended.mono_s + pause_s
 
-    def _run(self, arguments: Sequence[str], deadline_s: float) -> CommandResult:
-        return self._machine.commands.run(("ipmitool", *arguments), deadline_s=deadline_s)
-
     def _ask(self, arguments: Sequence[str], deadline_s: float, parse: Callable[[bytes], _T]) -> _T:
         """Run one command. What it printed counts, even when it failed after that; when nothing can be used its own words do."""
-        result = self._run(arguments, deadline_s)
+        result = self._machine.commands.run(("ipmitool", *arguments), deadline_s=deadline_s)
+        if len(result.stdout) > _MAX_ANSWER_BYTES:
+            raise NoData(
+                Absence.READ_ERROR, f"ipmitool {' '.join(arguments)} printed {len(result.stdout)} bytes; that is no answer"
+            )
         if result.exit_code != 0 and not result.stdout.strip():
             raise _complaint(arguments, result)
         try:

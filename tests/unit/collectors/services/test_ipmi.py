@@ -259,6 +259,8 @@ def test_an_answer_nobody_asked_to_renew_is_stale() -> None:
         (_failed(b"Warning: old SDR\n", stdout=b"rubbish\n", exit_code=0), Absence.READ_ERROR, "Warning: old SDR"),
         (_failed(b"Command not supported in present state\n"), Absence.UNSUPPORTED, "not supported"),
         (b"", Absence.READ_ERROR, "expected rows"),
+        (_ROW * 20_000, Absence.READ_ERROR, "that is no answer"),
+        (_failed(b"Could not open device at /dev/ipmi0: No such device\n"), Absence.UNSUPPORTED, "No such device"),
         (CommandError("ipmitool", CommandFailure.NOT_FOUND, "not found"), Absence.UNSUPPORTED, "ipmitool sensor: not found"),
         (CommandError("ipmitool", CommandFailure.NO_PERMISSION, "denied"), Absence.NO_PERMISSION, "ipmitool sensor: denied"),
         (
