@@ -3,6 +3,7 @@
 Every source adds its sensors; a metric is missing when none of them has it, and then each source's reason is told.
 """
 
+from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle
 from nodeproof.collectors.cpu_energy import Energy
 from nodeproof.collectors.cpu_siblings import packages
@@ -39,10 +40,17 @@ class _Found:
 
     def __init__(self, cycle: Cycle, labels: dict[tuple[str, str], Labels]) -> None:
         self._cycle = cycle
+        self._into = cycle
         self._labels = labels
         self._seen: set[tuple[str, str, str]] = set()
         self.brought: set[str] = set()
         self.absences: dict[str, list[NoData]] = {name: [] for name in _BOTH}
+
+    def read_at(self, at: Instant | None) -> None:
+        """What follows was read at that moment by a slow source; None = in this cycle."""
+        if self._into is not self._cycle:
+            self._cycle.take(self._into)
+        self._into = self._cycle if at is None else self._cycle.as_of(at)
 
     def add(self, name: str, cpu: str, sensor: str, value: float, device: str) -> None:
         """A reading; sensors of one name on one processor are told apart by their device."""
@@ -53,7 +61,7 @@ class _Found:
         self._seen.add((name, cpu, sensor))
         self.brought.add(name)
         labels = self._labels.setdefault((cpu, sensor), {"cpu": cpu, "sensor": sensor})
-        self._cycle.add(name, round(value, 2 if name == "power" else 1), labels)
+        self._into.add(name, round(value, 2 if name == "power" else 1), labels)
 
     def absent(self, names: tuple[str, ...], absence: NoData) -> None:
         """One source has nothing for ``names``."""
@@ -78,6 +86,7 @@ class Sensors:
         self._read_hwmon(cycle, found)
         self._read_energy(cycle, found)
         self._read_bmc(cycle, found)
+        found.read_at(None)
         for name in _BOTH:
             if name not in found.brought:
                 cycle.miss_all((name,), _joined(found.absences[name]))
@@ -96,8 +105,10 @@ class Sensors:
         processors = [chip for chip in chips if cpu_sensor_names.is_cpu_chip(chip.name)]
         modules = [chip for chip in chips if cpu_sensor_names.is_memory_chip(chip.name)]
         for chip, cpu in zip(processors, self._cpu_numbers(processors), strict=True):
+            found.read_at(chip.at)
             self._processor(cycle, found, chip, cpu)
         for chip in modules:
+            found.read_at(chip.at)
             self._module(found, chip)
         if not processors:
             self._without_chip(cycle, found, f"/sys/class/hwmon has no processor among {_names(chips)}")
@@ -198,17 +209,19 @@ class Sensors:
             told = {metric.name for metric in cycle.metrics} | {entry.name for entry in cycle.missing}
             cycle.miss_all((name for name in ("energy", "domain_power") if name not in told), absence)
             return
+        found.read_at(None)
         for power in powers:
             found.add("power", power.package, power.sensor, power.watts, "RAPL")
 
     def _read_bmc(self, cycle: Cycle, found: _Found) -> None:
         try:
-            sensors = self._ipmi.sensors().value
+            answer = self._ipmi.sensors()
         except NoData as absence:
             found.absent(_BOTH, absence)
             return
+        found.read_at(answer.at)
         silent: dict[str, list[str]] = {name: [] for name in _BOTH}
-        for sensor in sensors:
+        for sensor in answer.value:
             name = cpu_sensor_names.bmc_metric(sensor.name, sensor.unit)
             if not name:
                 continue

@@ -6,6 +6,7 @@ chip goes stale. Which sensors a chip has, their labels and limits are read when
 
 from typing import NamedTuple
 
+from nodeproof.clock import Instant
 from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.files import FileTree
 from nodeproof.host.machine import Machine
@@ -51,6 +52,8 @@ class Chip(NamedTuple):
     sensors: tuple[Sensor, ...]
     absence: NoData | None
     """Why there are no sensors: not read yet, or the chip does not answer."""
+    at: Instant | None
+    """When the sensors were read."""
 
 
 class _Layout(NamedTuple):
@@ -79,9 +82,10 @@ class _Chip:
     def now(self) -> Chip:
         """What is known now."""
         try:
-            return Chip(self.folder, self.name, self.device, self.source.latest().value, None)
+            answer = self.source.latest()
         except NoData as absence:
-            return Chip(self.folder, self.name, self.device, (), absence)
+            return Chip(self.folder, self.name, self.device, (), absence, None)
+        return Chip(self.folder, self.name, self.device, answer.value, None, answer.at)
 
     def _read(self) -> tuple[Sensor, ...]:
         if self._layout is None:
