@@ -74,6 +74,7 @@ class Evaluator:
         self._latches = Latches(confirm=confirm)
         self._watch = Watch(FINDINGS, self._latches)
         self._states: dict[str, ComponentState] = {}
+        self._judged: dict[str, Batch] = {}
         self._gains: dict[str, dict[str, list[Probe]]] = {}
         for probe in dict.fromkeys(_probes(ruleset)):
             if probe.how is How.GROWTH:
@@ -96,16 +97,15 @@ class Evaluator:
     def evaluate(self, readings: Readings, at: Instant) -> HealthScore:
         """The health of the node at ``at``."""
         self._take_noted(readings)
-        moment = Moment(readings, self._growth, at)
+        moment = Moment(readings, self._growth, at, self._changed(readings))
         fleet = self._fleet.look(readings)
         readings.derive(DERIVED, _derived(readings, fleet))
         scheme = choose(self.ruleset, self._weight_scheme, fleet)
         weights = SCHEMES[self.ruleset][scheme]
         states = self._states = self._judge(weights, fleet, moment)
-        scores = {name: state.score() for name, state in states.items() if state.counts}
         present = any(state.present for state in fleet.values())
         expected = 0 if present else weights.get("accelerator", 0)
-        total = total_of(states, scores, expected)
+        total = total_of(states, expected)
         findings, untold = self._watch.judge(moment)
         findings += [one for state in states.values() for one in state.findings(moment)]
         findings.sort(key=lambda one: (_GRAVITY[one.severity], -one.penalty))
@@ -114,7 +114,7 @@ class Evaluator:
             total.score,
             grade_of(total.score, total.coverage, {one.severity for one in findings}),
             "accelerated" if present else "cpu_only",
-            scores,
+            {name: state.score for name, state in states.items() if state.counts},
             rfc3339(at.wall_s),
             scheme,
             self.ruleset,
@@ -147,9 +147,21 @@ class Evaluator:
         for component, concerns in self._concerns.items():
             card = component in ACCELERATORS
             maximum = weights.get("accelerator" if card else component, 0)
-            if maximum and (not card or fleet[component].present):
+            if not maximum or (card and not fleet[component].present):
+                continue
+            before = self._states.get(component)
+            if before is not None and before.maximum == maximum and component not in moment.changed:
+                states[component] = before
+            else:
                 states[component] = judge_component(component, maximum, concerns, self._latches, moment)
         return states
+
+    def _changed(self, readings: Readings) -> frozenset[str]:
+        """Components whose batch is another one than at the last evaluation, gone ones included."""
+        before, now = self._judged, dict(readings.components())
+        self._judged = now
+        changed = {name for name in before.keys() | now.keys() if before.get(name) is not now.get(name)}
+        return frozenset(changed | {DERIVED})
 
     def _take_noted(self, readings: Readings) -> None:
         for component, noted in self._noted.items():
@@ -166,7 +178,7 @@ class Evaluator:
     def _unknown(
         states: Mapping[str, ComponentState], fleet: Mapping[str, FleetState], readings: Readings, expected: int
     ) -> list[UnknownConcern]:
-        unknown = [entry for state in states.values() for entry in state.unknown()]
+        unknown = [entry for state in states.values() for entry in state.unknown]
         if expected:
             unknown.append(
                 UnknownConcern(

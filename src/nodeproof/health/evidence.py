@@ -101,7 +101,7 @@ def finding(
 ) -> Finding:
     """The finding that an active latch stands for."""
     limit, held = evidence
-    readings, _, at = moment
+    readings, at = moment.readings, moment.at
     latch = held.latch
     sample = latch.sample
     spec = readings.catalogue.get((limit.probe.component, sample.metric.name))

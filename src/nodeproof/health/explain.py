@@ -19,6 +19,9 @@ __all__ = ["Context", "explain"]
 
 _MOST_READINGS = 5
 
+_ABSENT = (Sight([], [], applies=False, known=1.0),)
+"""What is seen of a thing that this node does not have, or that its weights leave out."""
+
 
 class Context(NamedTuple):
     """What an evaluator knows after its last evaluation."""
@@ -56,14 +59,12 @@ def _suggestion(rule: str, context: Context) -> str:
 
 def _scored(concern: Concern, state: ConcernState | None, readings: Readings, at: Instant) -> Explanation:
     if state is None:
-        state = ConcernState(concern, (), (), 0)
-    sights = state.sights or tuple(Sight([], [], applies=False, known=1.0) for _ in concern.tiers)
-    held = state.held or tuple([] for _ in concern.tiers)
+        state = ConcernState(concern, 0, _ABSENT * len(concern.tiers), [[] for _ in concern.tiers])
     tiers = [
         _tier(tier.rule, tier, _penalty(tier, state.maximum), (sight, helds), readings)
-        for tier, sight, helds in zip(concern.tiers, sights, held, strict=True)
+        for tier, sight, helds in zip(concern.tiers, state.sights, state.held, strict=True)
     ]
-    seen = [(tier.limit, sight) for tier, sight in zip(concern.tiers, sights, strict=True)]
+    seen = [(tier.limit, sight) for tier, sight in zip(concern.tiers, state.sights, strict=True)]
     return _explanation(concern, seen, tiers, state.weight, (readings, at))
 
 
@@ -75,7 +76,7 @@ def _finding(rule: FindingRule, watch: Watch, readings: Readings, at: Instant) -
     sight = watch.sights.get(rule.key)
     held = [] if sight is None else watch.held(rule)
     if sight is None or not (sight.samples or _told(sight)):
-        sight = Sight([], [], applies=False, known=1.0)
+        sight = _ABSENT[0]
     tier = _tier(rule.key, rule, 0.0, (sight, held), readings)
     return _explanation(rule, [(rule.limit, sight)], [tier], 0.0, (readings, at))
 

@@ -162,7 +162,7 @@ _SYSTEM = (
         "system",
         "clock_stepped",
         _INFO,
-        grown("system", "clock_steps_total", HOUR_S, "direction"),
+        grown("system", "clock_steps_total", HOUR_S, "direction", from_zero=True),
         "the wall clock jumped {direction} {value} times within 1 h",
         "Times of log lines and results are not in order across the jump.",
         "See what sets the clock.",

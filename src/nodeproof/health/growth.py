@@ -86,9 +86,13 @@ class Growth:
         self._families: dict[Key, float] = {}
         self._peaks: dict[Key, tuple[float, float]] = {}
 
+    def mark(self, family: Key, mono_s: float) -> None:
+        """Series of ``family`` are read at ``mono_s``; the first time counts."""
+        self._families.setdefault(family, mono_s)
+
     def began_before(self, family: Key, mono_s: float) -> bool:
-        """Whether any series of ``family`` was seen before ``mono_s``; seen now it counts for the next time."""
-        return self._families.setdefault(family, mono_s) < mono_s
+        """Whether series of ``family`` were read before ``mono_s``."""
+        return self._families[family] < mono_s
 
     def of_counter(
         self, key: Key, value: float, stamp: str, mono_s: float, window_s: float, *, from_zero: bool = False

@@ -83,7 +83,7 @@ class Latches:
 
         A thing that is gone, while the rest can be read, takes its state with it.
         """
-        readings, _, at = moment
+        readings, at = moment.readings, moment.at
         latches = self._rules.get(rule)
         worst = _worst(limit, sight.samples)
         for entity, sample in worst.items():

@@ -1,6 +1,6 @@
 """From readings to the numbers that a rule judges."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from nodeproof.clock import Instant
@@ -36,6 +36,9 @@ class Moment(NamedTuple):
     readings: Readings
     growth: Growth
     at: Instant
+    changed: Collection[str]
+    """Components with a batch that was not judged before. The others have nothing new to say: conditions move with fresh readings
+    only, and growth is reckoned up to the newest of them."""
 
 
 class Sight(NamedTuple):
@@ -52,6 +55,8 @@ class Sight(NamedTuple):
 def look(probe: Probe, moment: Moment) -> Sight:
     """Everything that ``probe`` is about."""
     readings = moment.readings
+    if probe.from_zero:
+        _mark_families(probe, moment)
     metrics = [
         metric
         for name in probe.names
@@ -76,15 +81,36 @@ def look(probe: Probe, moment: Moment) -> Sight:
     return Sight(samples, unread, applies=True, known=_known(probe, read, unread) if samples else 0.0)
 
 
+def _mono_s(probe: Probe, moment: Moment) -> float:
+    """When the component was read."""
+    batch = moment.readings.batch(probe.component)
+    return moment.at.mono_s if batch is None else batch.mono_s
+
+
+def _mark_families(probe: Probe, moment: Moment) -> None:
+    """Remember since when a metric is read at all: series of it that appear later began at 0."""
+    for name in probe.names:
+        if moment.readings.metrics(probe.component, name):
+            moment.growth.mark(_family(probe, name), _mono_s(probe, moment))
+
+
+def _family(probe: Probe, name: str) -> Key:
+    return (probe.component, name, probe.window_s)
+
+
 def _matches(where: tuple[tuple[str, str], ...], labels: Labels | None) -> bool:
     if labels is None:
         return not where
-    return all(_fits(wanted, labels.get(key)) for key, wanted in where)
+    for key, wanted in where:
+        value = labels.get(key)
+        if value != wanted and not _fits(wanted, value):
+            return False
+    return True
 
 
 def _fits(wanted: str, value: str | None) -> bool:
-    if value is None or not wanted.endswith("*"):
-        return value == wanted
+    if value is None or wanted[-1:] != "*":
+        return False
     part = wanted[:-1]
     return part[1:] in value if part.startswith("*") else value.startswith(part)
 
@@ -106,9 +132,8 @@ def entity_of(probe: Probe, labels: Labels | None) -> tuple[str, ...]:
 
 
 def _samples(probe: Probe, metrics: list[Metric], moment: Moment) -> tuple[list[Sample], list[Missing]]:
-    readings, growth, at = moment
-    batch = readings.batch(probe.component)
-    mono_s = at.mono_s if batch is None else batch.mono_s
+    readings, growth = moment.readings, moment.growth
+    mono_s = _mono_s(probe, moment)
     if probe.how is How.GROWTH:
         return _grown(probe, metrics, readings, growth, mono_s)
     if probe.how is How.POOL:
@@ -147,7 +172,7 @@ def _grown(
         key = series(probe, metric)
         stamp = stamp_of(metric, mono_s)
         if is_counter(readings, metric):
-            late = probe.from_zero and growth.began_before((probe.component, metric.name, probe.window_s), mono_s)
+            late = probe.from_zero and growth.began_before(_family(probe, metric.name), mono_s)
             gain = growth.of_counter(key, metric.value, stamp, mono_s, probe.window_s, from_zero=late)
         else:
             gain = growth.of_gains(key, metric.value, stamp, mono_s, probe.window_s)
@@ -190,6 +215,8 @@ def _with_factor(probe: Probe, plain: list[Sample], readings: Readings) -> tuple
 
 def _known(probe: Probe, read: set[tuple[str, ...]], unread: list[Missing]) -> float:
     """Share of entities read. Where several names tell of one entity, one of them is enough."""
+    if not probe.entity:
+        return 1.0
     dark: set[tuple[str, ...]] = set()
     for entry in unread:
         entity = entity_of(probe, entry.labels)

@@ -10,109 +10,89 @@ from nodeproof.health.sample import Moment, Sight, look
 from nodeproof.health.scheme import ACCELERATORS
 from nodeproof.model.health import ComponentScore, Deduction, Finding, UnknownConcern
 
-__all__ = ["ComponentState", "ConcernState", "Total", "judge_component", "total_of"]
+__all__ = ["ComponentState", "ConcernState", "Take", "Total", "judge_component", "total_of"]
 
 _ROUNDING = 1e-9
 """Sums of shares of points are exact but for binary fractions."""
 
 
-class ConcernState(NamedTuple):
+class Take(NamedTuple):
+    """Points that one tier takes."""
+
+    tier: Tier
+    held: Held
+    """Evidence: the worst thing."""
+    points: float
+    things: int
+    """How many things show it."""
+
+
+class ConcernState:
     """One concern, judged."""
 
-    concern: Concern
-    sights: tuple[Sight, ...]
-    """What each tier saw."""
-    held: tuple[list[Held], ...]
-    """Latches of each tier that are not idle."""
-    maximum: int
-    """Points of its component."""
+    __slots__ = ("applies", "concern", "held", "known", "maximum", "sights", "takes", "weight")
 
-    @property
-    def applies(self) -> bool:
+    def __init__(self, concern: Concern, maximum: int, sights: Sequence[Sight], held: Sequence[list[Held]]) -> None:
+        """``sights`` and ``held`` stand for the tiers; ``maximum`` is what the whole component is worth."""
+        self.concern = concern
+        self.maximum = maximum
+        self.sights = sights
+        self.held = held
+        self.applies = any(sight.applies for sight in sights)
         """Whether this node has what the concern is about."""
-        return any(sight.applies for sight in self.sights)
-
-    @property
-    def known(self) -> float:
+        self.known = min((sight.known for sight in sights if sight.applies), default=1.0)
         """Share of it that could be read: all of its tiers must be."""
-        return min((sight.known for sight in self.sights if sight.applies), default=1.0)
-
-    @property
-    def weight(self) -> float:
+        self.weight = maximum * concern.share / 100.0
         """Points that hang on it."""
-        return self.maximum * self.concern.share / 100.0
+        self.takes = self._takes()
+        """What takes points now: the gravest tier that counts."""
 
-    def taken(self) -> list[tuple[Tier, Held, float, int]]:
-        """(tier, evidence, points, number of things) of what takes points now."""
+    def _takes(self) -> list[Take]:
         for tier, helds in zip(self.concern.tiers, self.held, strict=True):
             active = [one for one in helds if one.latch.active]
             if not active:
                 continue
             if tier.points_each:
-                return [(tier, one, round(tier.points_each * one.latch.sample.value, 6), 1) for one in active]
+                return [Take(tier, one, round(tier.points_each * one.latch.sample.value, 6), 1) for one in active]
             sign = -1.0 if tier.limit.compare is Compare.BELOW else 1.0
             worst = max(active, key=lambda one: sign * one.latch.sample.value)
-            return [(tier, worst, round(self.maximum * tier.share / 100.0, 6), len(active))]
+            return [Take(tier, worst, round(self.maximum * tier.share / 100.0, 6), len(active))]
         return []
 
 
-class ComponentState(NamedTuple):
+class ComponentState:
     """One component, judged."""
 
-    component: str
-    maximum: int
-    concerns: list[ConcernState]
+    __slots__ = ("applicable", "concerns", "counts", "coverage", "maximum", "name", "read", "score", "unknown")
 
-    @property
-    def applicable(self) -> float:
+    def __init__(self, name: str, maximum: int, concerns: Sequence[ConcernState]) -> None:
+        self.name = name
+        self.maximum = maximum
+        self.concerns = concerns
+        self.applicable = sum(state.weight for state in concerns if state.applies)
         """Points that hang on concerns which apply to this node."""
-        return sum(state.weight for state in self.concerns if state.applies)
-
-    @property
-    def read(self) -> float:
+        self.read = sum(state.weight * state.known for state in concerns if state.applies)
         """Points that hang on concerns which could be read."""
-        return sum(state.weight * state.known for state in self.concerns if state.applies)
-
-    @property
-    def counts(self) -> bool:
+        self.counts = any(state.applies and (state.known > 0 or state.takes) for state in concerns)
         """Whether it has a reading, or a deduction that still stands."""
-        return any(state.applies and (state.known > 0 or state.taken()) for state in self.concerns)
-
-    @property
-    def coverage(self) -> float:
+        self.coverage = self.read / self.applicable if self.applicable else 1.0
         """Share of the applicable weight that could be read."""
-        return self.read / self.applicable if self.applicable else 1.0
+        self.score = self._score()
+        self.unknown = self._unknown()
 
-    def score(self) -> ComponentScore:
+    def _score(self) -> ComponentScore:
         """Points left; not all of them while something that applies could not be read."""
-        deductions = [Deduction(tier.rule, points) for state in self.concerns for tier, _, points, _ in state.taken()]
+        deductions = [Deduction(take.tier.rule, take.points) for state in self.concerns for take in state.takes]
         left = int(max(0.0, self.maximum - sum(one.penalty for one in deductions)) + _ROUNDING)
-        coverage = round(self.coverage, 4)
         if self.read < self.applicable - _ROUNDING:
             left = min(left, self.maximum - 1)
-        return ComponentScore(left, self.maximum, deductions or None, coverage)
+        return ComponentScore(left, self.maximum, deductions or None, round(self.coverage, 4))
 
-    def findings(self, moment: Moment) -> list[Finding]:
-        """What took points, with its evidence."""
-        return [
-            finding(
-                tier.rule,
-                tier.severity,
-                component=self.component,
-                message=_message(state.concern, held, things),
-                evidence=(tier.limit, held),
-                moment=moment,
-                penalty=points,
-            )
-            for state in self.concerns
-            for tier, held, points, things in state.taken()
-        ]
-
-    def unknown(self) -> list[UnknownConcern]:
+    def _unknown(self) -> list[UnknownConcern]:
         """What could not be read."""
         return [
             unknown_of(
-                self.component,
+                self.name,
                 state.concern.name,
                 [entry for sight in state.sights for entry in sight.unread],
                 state.weight * (1.0 - state.known),
@@ -121,11 +101,27 @@ class ComponentState(NamedTuple):
             if state.applies and state.known < 1.0
         ]
 
+    def findings(self, moment: Moment) -> list[Finding]:
+        """What took points, with its evidence."""
+        return [
+            finding(
+                take.tier.rule,
+                take.tier.severity,
+                component=self.name,
+                message=_message(state.concern, take),
+                evidence=(take.tier.limit, take.held),
+                moment=moment,
+                penalty=take.points,
+            )
+            for state in self.concerns
+            for take in state.takes
+        ]
 
-def _message(concern: Concern, held: Held, things: int) -> str:
-    labels = held.latch.sample.metric.labels
+
+def _message(concern: Concern, take: Take) -> str:
+    labels = take.held.latch.sample.metric.labels
     where = " of " + ", ".join(f"{key} {plain(value)}" for key, value in sorted(labels.items())) if labels else ""
-    more = f" and {things - 1} more" if things > 1 else ""
+    more = f" and {take.things - 1} more" if take.things > 1 else ""
     return f"{concern.component} {concern.name.replace('_', ' ')}{where}{more}: {concern.help}"
 
 
@@ -148,7 +144,7 @@ def _judge(concern: Concern, maximum: int, latches: Latches, moment: Moment) -> 
         sights.append(sight)
         held.append(latches.held(key, sight))
         before = tier
-    return ConcernState(concern, tuple(sights), tuple(held), maximum)
+    return ConcernState(concern, maximum, sights, held)
 
 
 class Total(NamedTuple):
@@ -158,29 +154,29 @@ class Total(NamedTuple):
     coverage: float
 
 
-def total_of(states: Mapping[str, ComponentState], scores: Mapping[str, ComponentScore], expected: int) -> Total:
+def total_of(states: Mapping[str, ComponentState], expected: int) -> Total:
     """All components together, scaled to 100. Of GPUs and NPUs the worse stands, and counts once.
 
     ``expected``: points of a component that ought to be there and is not, by the scheme that was asked for: unread.
     """
-    standing = _standing(states, scores)
+    standing = [states[name].score for name in _standing(states)]
     applicable = float(expected) + sum(states[name].applicable for name in _for_coverage(states))
     read = sum(states[name].read for name in _for_coverage(states))
-    points = sum(scores[name].score for name in standing)
-    best = sum(scores[name].max for name in standing)
+    points = sum(one.score for one in standing)
+    best = sum(one.max for one in standing)
     score = 100 * points // best if best else 0
     if read < applicable - _ROUNDING:
         score = min(score, 99)
     return Total(score, round(read / applicable, 4) if applicable else 0.0)
 
 
-def _standing(states: Mapping[str, ComponentState], scores: Mapping[str, ComponentScore]) -> list[str]:
+def _standing(states: Mapping[str, ComponentState]) -> list[str]:
     """Components whose points are added up."""
-    counting = [name for name in scores if states[name].counts]
+    counting = [name for name, state in states.items() if state.counts]
     cards = [name for name in counting if name in ACCELERATORS]
     if len(cards) < len(ACCELERATORS):
         return counting
-    better = max(cards, key=lambda name: scores[name].score)
+    better = max(cards, key=lambda name: states[name].score.score)
     return [name for name in counting if name != better]
 
 

@@ -34,15 +34,22 @@ class Watch:
         findings: list[Finding] = []
         absences: list[tuple[FindingRule, Missing]] = []
         for rule in self._rules:
-            sight = look(rule.limit.probe, moment)
-            if rule.after_good:
-                sight = self._of_known(rule, sight)
-            self.sights[rule.key] = sight
-            self._latches.feed(rule.key, rule.limit, sight, moment)
-            active = [held for held in self._latches.held(rule.key, sight) if held.latch.active]
-            findings += _told(rule, active, moment)
-            absences += [(rule, entry) for entry in sight.unread if entry.source or entry.timestamp]
+            if rule.limit.probe.component in moment.changed or rule.key not in self.sights:
+                self._take_in(rule, moment)
+            sight = self.sights[rule.key]
+            active = [held for held in self.held(rule) if held.latch.active]
+            if active:
+                findings += _told(rule, active, moment)
+            if sight.unread:
+                absences += [(rule, entry) for entry in sight.unread if entry.source or entry.timestamp]
         return findings, _grouped(absences)
+
+    def _take_in(self, rule: FindingRule, moment: Moment) -> None:
+        sight = look(rule.limit.probe, moment)
+        if rule.after_good:
+            sight = self._of_known(rule, sight)
+        self.sights[rule.key] = sight
+        self._latches.feed(rule.key, rule.limit, sight, moment)
 
     def _of_known(self, rule: FindingRule, sight: Sight) -> Sight:
         """Only the things that were good at some time: a port that never had a link has lost none."""
