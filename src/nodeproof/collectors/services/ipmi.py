@@ -357,10 +357,15 @@ def _command_absence(kind: str, error: CommandError) -> NoData:
 _DECLINED_WORDS = ("invalid command", "not supported", "unsupported", "command not available")
 
 
+_CHATTER = ("warning", "iana pen registry")
+"""Beginnings of lines that tell nothing about the call; 1.8.19 prints the second before everything when a list of makers is not
+installed."""
+
+
 def _complaint(arguments: Sequence[str], result: CommandResult) -> NoData:
     """What the tool's own words on standard error mean."""
     lines = [line.strip() for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    said = next((line for line in lines if not line.lower().startswith("warning")), lines[0] if lines else "")[:200]
+    said = next((line for line in lines if not line.lower().startswith(_CHATTER)), lines[0] if lines else "")[:200]
     reason = f"ipmitool {' '.join(arguments)}: {said or f'exit status {result.exit_code} and no output'}"
     low = said.lower()
     if "permission denied" in low:

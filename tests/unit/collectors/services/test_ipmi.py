@@ -253,6 +253,11 @@ def test_an_answer_nobody_asked_to_renew_is_stale() -> None:
             Absence.UNSUPPORTED,
             "No such file or directory",
         ),
+        (
+            _failed(b"IANA PEN registry open failed: No such file or directory\nUnable to read sensor\n"),
+            Absence.READ_ERROR,
+            "ipmitool sensor: Unable to read sensor",
+        ),
         (_failed(b"Error: Unable to establish IPMI v2 / RMCP+ session\n"), Absence.READ_ERROR, "Unable to establish"),
         (_failed(b"", exit_code=3), Absence.READ_ERROR, "exit status 3 and no output"),
         (_failed(b"Get Device ID command failed\n", exit_code=0), Absence.READ_ERROR, "Get Device ID command failed"),
