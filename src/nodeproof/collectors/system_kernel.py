@@ -100,16 +100,19 @@ class _Aer:
             self._without.clear()
             self._looked_s = cycle.at.mono_s
         totals = dict.fromkeys(_AER_FILES, 0)
-        found, failed = 0, ""
+        found = 0
+        failed: NoData | None = None
         for device in self._devices():
             if device in self._without:
                 continue
             try:
                 found += self._device(cycle, device, totals)
-            except (NoData, ParseError) as error:
-                failed = str(error)
-        if failed:
-            cycle.miss("pcie_errors_total", Absence.READ_ERROR, failed)
+            except NoData as absence:
+                failed = absence
+            except ParseError as error:
+                failed = NoData(Absence.READ_ERROR, f"{device}: {error}")
+        if failed is not None:
+            cycle.miss_all(("pcie_errors_total",), failed)
         elif not found:
             raise self._none()
         else:

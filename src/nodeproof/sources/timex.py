@@ -16,6 +16,7 @@ _STA_NANO = 0x2000
 _STA_CLOCKERR = 0x1000
 _NEEDED = ("state", "status", "offset", "maxerror", "esterror")
 _PPM_SCALE = 65536
+_MAX_DIGITS = 19
 
 
 class ClockState(NamedTuple):
@@ -37,8 +38,9 @@ def parse(raw: bytes, /) -> ClockState:
     values: dict[str, int] = {}
     for line in raw.decode("utf-8", "replace").splitlines():
         key, _, number = line.partition(" ")
-        if number.strip().lstrip("-").isdecimal() and len(number) < 24:
-            values[key] = _integer(number)
+        digits = number.removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
+            values[key] = int(number)
     lacking = [key for key in _NEEDED if key not in values]
     if lacking:
         raise ParseError("adjtimex(2)", 0, raw[:40].decode("utf-8", "replace"), f"a number for {', '.join(lacking)}")
@@ -53,10 +55,3 @@ def parse(raw: bytes, /) -> ClockState:
         values["esterror"] * 1e-6,
         None if frequency is None else frequency / _PPM_SCALE,
     )
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:  # "--5"
-        return 0

@@ -288,6 +288,6 @@ def test_a_record_forged_on_this_machine_is_unverified() -> None:
         pytest.skip("this kernel drops what programs write to /dev/kmsg")
     newest = log.events()[-1].event
     machine.close()
-    assert after.unverified == before.unverified + 1
+    assert after.unverified > before.unverified
     assert after.xids == before.xids
     assert (newest.code, newest.verified, newest.severity, newest.facility) == ("79", False, Severity.INFO, 1)
