@@ -1,11 +1,11 @@
-"""Links that went down within the last hour: by the kernel log, and by the carrier counters as they are watched."""
+"""Links that went down within the last ten minutes: by the kernel log, and by the carrier counters as they are watched."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 
 from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle, Group
-from nodeproof.collectors.network_common import listing
+from nodeproof.collectors.network_common import LINK_PERIOD_S, listing
 from nodeproof.collectors.network_links import LinkState
 from nodeproof.collectors.services.kernel_log import KernelCounts, KernelLog
 from nodeproof.errors import Absence, NoData
@@ -13,9 +13,8 @@ from nodeproof.host.machine import Machine
 
 __all__ = ["Flaps"]
 
-_WINDOW_S = 3600.0
-"""A link that held for so long has earned trust again."""
-_PERIOD_S = 5.0
+_WINDOW_S = 600.0
+"""A link that held for so long has earned trust again; the window in which ``faults`` judges flapping too."""
 _MAX_KEPT = 64
 """Downs of one interface that are remembered; more tell nobody more."""
 
@@ -55,9 +54,9 @@ class _Log:
         if counts.lost_records > self._lost:
             self._lost, self._lost_at_s = counts.lost_records, at_s
         if self._lost_at_s is not None and at_s - self._lost_at_s < _WINDOW_S:
-            return counts, NoData(Absence.UNKNOWN, "records of the kernel log were lost within the last hour")
+            return counts, NoData(Absence.UNKNOWN, "records of the kernel log were lost within the last ten minutes")
         if not counts.complete and counts.since_s > at_s - _WINDOW_S:
-            return counts, NoData(Absence.UNKNOWN, "the kernel log does not reach back an hour")
+            return counts, NoData(Absence.UNKNOWN, "the kernel log does not reach back ten minutes")
         return counts, None
 
 
@@ -71,7 +70,7 @@ class Flaps:
 
     def groups(self) -> tuple[Group, ...]:
         """The one group of this source."""
-        return (Group(("link_flap_count",), self.read, _PERIOD_S),)
+        return (Group(("link_flap_count",), self.read, LINK_PERIOD_S),)
 
     def read(self, cycle: Cycle) -> None:
         """A number where something was seen, or where nothing can have been missed; else an absence."""
@@ -91,7 +90,7 @@ class Flaps:
                 untold.append(name)
         if untold and gap is not None:
             cycle.miss(
-                "link_flap_count", gap.state, f"{gap.reason}; not yet watched for an hour: {listing(untold)}", remedy=gap.remedy
+                "link_flap_count", gap.state, f"{gap.reason}; not yet watched that long: {listing(untold)}", remedy=gap.remedy
             )
 
     def _watch(self, states: Mapping[str, LinkState], at: Instant) -> None:

@@ -22,6 +22,7 @@ _PORT = ("device", "port")
 
 _STACK_PERIOD_S = 5.0
 _LINK_PERIOD_S = 10.0
+_SOCKET_PERIOD_S = 30.0
 _PCIE_PERIOD_S = 60.0
 
 
@@ -134,7 +135,7 @@ _LINKS = (
         "link_flap_count",
         "count",
         Kind.GAUGE,
-        "Times the link went down within the last hour, by the kernel log and the carrier counter, whichever saw more.",
+        "Times the link went down within the last ten minutes, by the kernel log and the carrier counter, whichever saw more.",
         "kernel log",
         "interface",
     ),
@@ -178,12 +179,13 @@ _STACK = (
         "connection_count",
         "count",
         Kind.GAUGE,
-        "TCP sockets by state, IPv4 and IPv6; with more than 20,000 only TIME_WAIT and ESTABLISHED (then with CLOSE_WAIT in it).",
+        "TCP sockets by state, IPv4 and IPv6; with more than 20,000 only TIME_WAIT and ESTABLISHED (from Linux 6.10 on with "
+        "CLOSE_WAIT in it).",
         "/proc/net/tcp",
         ("state",),
         _LOW,
         default=False,
-        period_s=_LINK_PERIOD_S,
+        period_s=_SOCKET_PERIOD_S,
         reference=True,
     ),
     _stack("tcp_segments_sent", "count", Kind.COUNTER, "TCP segments sent.", _SNMP),
