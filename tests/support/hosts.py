@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from support.hosts_cpu import write_amd_cpu, write_intel_cpu, write_kunpeng_cpu
+from support.hosts_disk import write_disks, write_sick_storage, write_vm_disk
 from support.hosts_memory import write_memory
+from support.hosts_system import write_system_bare_x86_256cpu, write_system_vm_2cpu
 
 __all__ = ["GENERATED", "KEPT", "write_host"]
 
@@ -13,9 +15,11 @@ KEPT = Path(__file__).parents[1] / "fixtures" / "hosts"
 """Trees that are kept as files."""
 
 GENERATED: dict[str, tuple[Callable[[str], None], ...]] = {
-    "bare-x86-256cpu": (write_amd_cpu, write_memory),
+    "bare-x86-256cpu": (write_amd_cpu, write_memory, write_disks, write_system_bare_x86_256cpu),
     "bare-x86-intel": (write_intel_cpu,),
     "aarch64-kunpeng": (write_kunpeng_cpu,),
+    "storage-sick": (write_sick_storage,),
+    "vm-2cpu": (write_vm_disk, write_system_vm_2cpu),
 }
 """What is written, in this order, over the kept tree of a host (if there is one)."""
 

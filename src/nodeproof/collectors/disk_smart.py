@@ -87,7 +87,7 @@ class _Health:
                 cycle.add("smart_available_spare", share, {**labels, "field": field})
         if report.critical_warning is not None:
             cycle.add("smart_critical_warning", report.critical_warning, labels)
-        for number, value in enumerate(report.sensors_c, start=1):
+        for number, value in report.sensors_c.items():
             cycle.add("smart_sensor_temperature", value, {**labels, "sensor": str(number)})
         for limit, value in (_limits(warm) | dict(report.limits_c)).items():
             cycle.add("smart_temperature_limit", value, {**labels, "limit": limit})
@@ -103,7 +103,7 @@ class _Health:
             labels = {"device": name}
             warm = warmth.get(name)
             if warm is not None and warm.value is not None:
-                cycle.add("smart_temperature", round(warm.value, 1), labels)
+                cycle.add("smart_temperature", warm.value, labels)
             elif isinstance(reading, NoData):
                 silent[name] = reading
             elif reading.report.temperature_c is not None:

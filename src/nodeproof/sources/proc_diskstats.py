@@ -84,7 +84,8 @@ def _device(fields: list[bytes]) -> tuple[str, DiskCounters] | None:
         if not field.isdigit() or len(field) > 20:
             break
         numbers.append(int(field))
-    counters = _counters(numbers)
+    whole_line = len(numbers) == len(fields) - first
+    counters = _counters(numbers) if whole_line or len(numbers) >= _BASIC else None
     if counters is None or max(numbers) >= _TOO_LARGE:
         return None
     return b" ".join(fields[2:first]).decode("utf-8", "replace"), counters

@@ -96,7 +96,8 @@ def has_option(options: str, word: str, /) -> bool:
 
 def visible(mounts: list[Mount], /) -> list[Mount]:
     """The mounts whose mount point still leads to them, in order: not those covered by a later mount on top or further up."""
-    points = {(mount.parent_id, mount.mount_point) for mount in mounts}
+    # The root of a mount namespace is its own parent.
+    points = {(mount.parent_id, mount.mount_point) for mount in mounts if mount.parent_id != mount.mount_id}
     by_id = {mount.mount_id: mount for mount in mounts}
     return [mount for mount in mounts if (mount.mount_id, mount.mount_point) not in points and _reachable(mount, by_id, points)]
 

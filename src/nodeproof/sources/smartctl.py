@@ -61,8 +61,8 @@ class SmartReport(NamedTuple):
     temperature_c: float | None
     limits_c: Mapping[str, float]
     """``warning`` and ``critical``, as far as they are set."""
-    sensors_c: tuple[float, ...]
-    """Further sensors of an NVMe disk, from 1."""
+    sensors_c: Mapping[int, float]
+    """Further sensors of an NVMe disk, by their number from 1."""
     counts: Mapping[str, float]
     """By the name of the metric without ``smart_``."""
     spare_percent: float | None
@@ -88,11 +88,15 @@ def parse(raw: bytes, /) -> SmartReport:
     nvme = _object(document, "nvme_smart_health_information_log")
     attributes = _attributes(document)
     warning = _whole(nvme.get("critical_warning"), CriticalWarning.ALL)
-    sensors = tuple(value for entry in _list(nvme, "temperature_sensors") if (value := _temperature(entry)) is not None)
+    sensors = {
+        number: value
+        for number, entry in enumerate(_list(nvme, "temperature_sensors"), start=1)
+        if (value := _temperature(entry)) is not None
+    }
     temperature = _drive_temperature(document, nvme, attributes)
     status, no_status = _status(document, exit_status, warning, messages)
     notes = exit_notes(exit_status)
-    if _spread([*sensors, *([] if temperature is None else [temperature])]) >= _SENSORS_DISAGREE_K:
+    if _spread([*sensors.values(), *([] if temperature is None else [temperature])]) >= _SENSORS_DISAGREE_K:
         notes = (*notes, "sensors_disagree")
     return SmartReport(
         status,

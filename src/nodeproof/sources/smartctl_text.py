@@ -41,7 +41,7 @@ def parse(raw: bytes, exit_status: int, /) -> SmartReport:
         raise ParseError("smartctl -H -A", 0, text[:80], "a verdict, a temperature or a table of attributes")
     no_status = None if status else NoData(Absence.UNKNOWN, "smartctl gave no verdict")
     return SmartReport(
-        status, no_status, temperature, {}, (), _counts(attributes), None, None, None, attributes, exit_notes(exit_status)
+        status, no_status, temperature, {}, {}, _counts(attributes), None, None, None, attributes, exit_notes(exit_status)
     )
 
 

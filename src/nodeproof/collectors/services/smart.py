@@ -94,7 +94,7 @@ class Smart:
         except NoData as absence:
             if before is None or not isinstance(absence, Asleep):
                 return absence
-            return SmartReading(before.report._replace(temperature_c=None, sensors_c=()), before.at, asleep=True)
+            return SmartReading(before.report._replace(temperature_c=None, sensors_c={}), before.at, asleep=True)
 
     def _report(self, disk: Disk) -> SmartReport:
         if disk.name.startswith(_UNREADABLE):
