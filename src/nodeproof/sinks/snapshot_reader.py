@@ -82,9 +82,14 @@ def read_state(directory: str, clock: Clock | None = None) -> DaemonState:
 def _head(path: str) -> tuple[_Head | None, str]:
     """The head of a file, or None and why; None and nothing when there is no such file."""
     try:
+        os.stat(path)
         return _decode(path, _Head), ""
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        return None, f"{path}: {os.strerror(error.errno or 0)}"
     except SnapshotError as error:
-        return None, "" if not os.path.lexists(path) and os.access(os.path.dirname(path), os.X_OK) else str(error)
+        return None, str(error)
 
 
 def _evidence(lock: locks.LockState, head: _Head | None, boot: str, now_s: float) -> Evidence:
