@@ -171,9 +171,11 @@ def _blocks(lines: list[str]) -> list[_Row]:
     blocks: list[dict[str, str]] = []
     for line in lines:
         key, colon, value = line.partition(":")
+        key = key.strip().lower()
+        if blocks and not colon and key.startswith("["):
+            blocks[-1]["states"] = ", ".join(part for part in (blocks[-1].get("states"), line.strip().strip("[]")) if part)
         if not colon:
             continue
-        key = key.strip().lower()
         if key == "sensor id":
             blocks.append({key: value.strip()})
         elif blocks:
@@ -187,9 +189,10 @@ def _block_row(block: dict[str, str]) -> _Row | None:
     status = block.get("status", "na").lower()
     if unit.startswith("("):
         unit = unit.partition(")")[2]
-    if _number(reading) is None:
-        discrete = any(key.startswith("sensor type (discrete") for key in block) and reading.startswith("0x")
-        reading, unit = (reading, "discrete") if discrete else ("na", "")
+    if any(key.startswith("sensor type (discrete") for key in block):
+        reading, unit = block.get("states", reading), "discrete"
+    elif _number(reading) is None:
+        reading, unit = "na", ""
     if not name:
         return None
     limits = tuple(block.get(key, "na") for key in _GET_THRESHOLDS)

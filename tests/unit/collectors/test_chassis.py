@@ -141,6 +141,16 @@ def test_names_of_other_makers(maker: str, power: float, inlet: float, outlet: f
     assert fan in found
 
 
+def test_output_of_a_real_ipmitool() -> None:
+    """Printed by ipmitool 1.8.19 for a simulated BMC."""
+    found = values(_batch(ipmitool_answers("simulated")))
+    assert found["power",] == 212.0
+    assert found["fan_speed", "1", "F"] == 5400.0
+    assert (found["psu_state", "1"], found["psu_state", "2"]) == (0.0, 2.0)
+    assert (found["sel_entries",], found["sel_critical_logged",], found["sel_overflow",]) == (2.0, 2.0, 0.0)
+    assert found["chassis_fault", "cooling"] == 0.0
+
+
 def test_every_metric_is_in_the_catalogue_with_its_labels() -> None:
     specs = component_specs("chassis")
     for maker in ("supermicro", "dell", "hpe", "huawei", "inspur"):

@@ -100,7 +100,28 @@ def test_sensor_get_blocks() -> None:
     sensors = _by_name(ipmitool_output("get.sensor"))
     assert sensors["Power"].upper_cr == 3000.0
     assert (sensors["FAN9"].value, sensors["FAN9"].problem) == (None, "no reading (status na)")
-    assert (sensors["PS1 Status"].discrete_state, sensors["PS1 Status"].value) == ("0x1", None)
+    assert (sensors["PS1 Status"].discrete_state, sensors["PS1 Status"].value) == ("Presence detected", None)
+
+
+def test_output_of_a_real_ipmitool() -> None:
+    """Printed by ipmitool 1.8.19 for a simulated BMC: the three layouts agree."""
+    expected = {
+        "CPU1 Temp": 47.0,
+        "FAN1": 5400.0,
+        "FAN3": None,
+        "Sys Power": 212.0,
+        "TR1 Temp": 85.0,
+        "PS1 Status": None,
+        "PS2 Status": None,
+    }
+    for file in ("simulated.sensor", "simulated.sdr_elist", "simulated.sdr"):
+        assert {name: sensor.value for name, sensor in _by_name(ipmitool_output(file)).items()} == expected
+    table, get = _by_name(ipmitool_output("simulated.sensor")), _by_name(ipmitool_output("simulated.get"))
+    assert get["FAN1"] == table["FAN1"]
+    assert get["Sys Power"] == table["Sys Power"]
+    assert get["PS2 Status"].discrete_state == "Presence detected, Failure detected, Power Supply AC lost"
+    assert get["PS2 Status"].discrete_state == _by_name(ipmitool_output("simulated.sdr_elist"))["PS2 Status"].discrete_state
+    assert (table["FAN3"].lower_cr, table["FAN3"].unit) == (500.0, "")
 
 
 def test_sensor_get_without_a_status_proves_nothing() -> None:
