@@ -147,7 +147,7 @@ class Sensors:
 
     def _processor(self, cycle: Cycle, found: _Found, chip: Chip, cpu: str) -> None:
         if chip.absence is not None:
-            labels = {"cpu": cpu, "sensor": chip.name}
+            labels = {"cpu": cpu, "sensor": _chip_name(chip)}
             cycle.miss_all(("temperature", "core_temperature"), chip.absence, labels)
             found.brought.add("temperature")
             return
@@ -183,11 +183,11 @@ class Sensors:
                 found.add("core_temperature", cpu, sensor.label, sensor.value, chip.device)
         if not cores:
             reason = f"{chip.name} has no sensors of single cores"
-            cycle.miss("core_temperature", Absence.UNSUPPORTED, reason, {"cpu": cpu, "sensor": chip.name})
+            cycle.miss("core_temperature", Absence.UNSUPPORTED, reason, {"cpu": cpu, "sensor": _chip_name(chip)})
         elif failed:
             first = _absence(failed[0])
             reason = f"{len(failed)} of {len(cores)} cores: {first.reason}"
-            cycle.miss("core_temperature", first.state, reason, {"cpu": cpu, "sensor": chip.name})
+            cycle.miss("core_temperature", first.state, reason, {"cpu": cpu, "sensor": _chip_name(chip)})
 
     @staticmethod
     def _module(found: _Found, chip: Chip) -> None:
@@ -199,7 +199,7 @@ class Sensors:
             if sensor.value is None:
                 found.absent(("mem_temperature",), _absence(sensor))
             else:
-                found.add("mem_temperature", "0", f"{chip.name} {chip.device}", sensor.value, chip.folder)
+                found.add("mem_temperature", "0", _chip_name(chip), sensor.value, chip.folder)
 
     def _read_energy(self, cycle: Cycle, found: _Found) -> None:
         try:
@@ -242,6 +242,10 @@ class Sensors:
 
 def _absence(sensor: Sensor) -> NoData:
     return sensor.absence or NoData(Absence.UNKNOWN, f"{sensor.label} gave no reading")
+
+
+def _chip_name(chip: Chip) -> str:
+    return f"{chip.name} {chip.device}".strip()
 
 
 def _names(chips: list[Chip]) -> str:
