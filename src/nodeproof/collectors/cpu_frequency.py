@@ -60,21 +60,27 @@ class Frequencies:
     def governors(self, cycle: Cycle) -> None:
         """Lowest cap that software has set, and how many processors each governor has."""
         caps: list[float] = []
-        governed: dict[tuple[str, str], int] = {}
+        governed: dict[str, int] = {}
         failed: list[str] = []
+        driver = ""
         for cpu in self._online():
             folder = f"{_CPU}/cpu{cpu}/cpufreq"
             try:
+                # One driver serves all processors (cpufreq_register_driver), so one file tells it.
+                driver = driver or self._files.read_text(f"{folder}/scaling_driver")
                 caps.append(self._mhz(cpu, "scaling_max_freq"))
-                key = (self._files.read_text(f"{folder}/scaling_governor"), self._files.read_text(f"{folder}/scaling_driver"))
-                governed[key] = governed.get(key, 0) + 1
+                governor = self._files.read_text(f"{folder}/scaling_governor")
             except (NoData, ParseError) as error:
                 failed.append(str(error))
+                continue
+            governed[governor] = governed.get(governor, 0) + 1
         if not caps:
             raise self._absence(failed)
         cycle.add("allowed_max_freq", min(caps))
-        for (governor, driver), cores in governed.items():
+        for governor, cores in governed.items():
             cycle.add("governor_cores", cores, {"governor": governor, "driver": driver})
+        if failed:
+            cycle.miss("governor_cores", Absence.READ_ERROR, f"{len(failed)} processors, the first: {failed[0]}")
 
     def boost(self, cycle: Cycle) -> None:
         """The switch of the driver in use: one says boost, Intel's says no turbo."""

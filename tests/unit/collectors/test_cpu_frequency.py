@@ -112,3 +112,13 @@ def test_intel_says_no_turbo(tmp_path: Path) -> None:
     host.write(f"{_CPU}/intel_pstate/no_turbo", 0)
     host.cycle(60)
     assert host.value("boost_enabled") == 1
+
+
+def test_a_processor_without_a_governor_costs_itself_only(tmp_path: Path) -> None:
+    host = _host(tmp_path)
+    _cpufreq(host, 0, scaling_max_freq=3_000_000, scaling_governor="performance", scaling_driver="intel_pstate")
+    _cpufreq(host, 1, scaling_max_freq=2_900_000)
+    host.cycle()
+    assert host.value("allowed_max_freq") == 2900.0
+    assert host.value("governor_cores", governor="performance", driver="intel_pstate") == 1
+    assert host.absence("governor_cores").reason.startswith("1 processors, the first: ")
