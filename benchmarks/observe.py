@@ -26,9 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nodeproof.sinks.prometheus import family_name
-
 from nodeproof.model.catalogue import CATALOGUE, Priority
+from nodeproof.sinks.exposition_names import Naming, family
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 MIB = 1024 * 1024
@@ -103,7 +102,7 @@ def fetch(port: int, path: str) -> tuple[float, bytes]:
     """Milliseconds from connect to the last byte, and the body."""
     began = time.perf_counter()
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         parts = []
         while part := connection.recv(262144):
             parts.append(part)
@@ -181,7 +180,11 @@ def series_by_family(text: bytes) -> Counter[str]:
 
 def health_families_of_ours() -> set[str]:
     """Families whose catalogue priority is High or Medium."""
-    return {family_name(spec) for spec in CATALOGUE.values() if spec.priority is not Priority.LOW and spec.component != "daemon"}
+    return {
+        family(*spec.key, spec.unit, spec, Naming.NODEPROOF).name
+        for spec in CATALOGUE.values()
+        if spec.priority is not Priority.LOW and spec.component != "daemon"
+    }
 
 
 def report(samples: dict[str, Sample], ours: str, node_exporter: str) -> None:

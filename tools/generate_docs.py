@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-from nodeproof.sinks.prometheus import family_name
 
 from nodeproof.cli.parser import COMMANDS, make_parser
 from nodeproof.config.keys import RENAMED, SCHEMA, Dead, Each, Key, Node, Section
 from nodeproof.config.resolve import ENVIRONMENT, defaults
 from nodeproof.model.catalogue import CATALOGUE, FEATURE_INTERVALS_S, MetricSpec
+from nodeproof.sinks.exposition_names import Naming, family
 from nodeproof.units import duration_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +67,7 @@ def metric_row(spec: MetricSpec) -> tuple[str, ...]:
         str(spec.priority) + ("" if spec.default else ", off by default"),
         duration_text(spec.period_s) if spec.period_s else "",
         "".join(feature[0] for feature in spec.features),
-        f"`{family_name(spec)}`",
+        f"`{family(*spec.key, spec.unit, spec, Naming.NODEPROOF).name}`",
         spec.help,
         spec.source,
     )

@@ -10,6 +10,7 @@ from nodeproof.daemon.runtime import Runtime
 from nodeproof.errors import ConfigError, NodeproofError
 from nodeproof.host.machine import Machine
 from nodeproof.host.notify import Notifier
+from nodeproof.host.remade_file import allow_leases
 from nodeproof.host.signals import Signals
 from nodeproof.model.health import HealthScore
 
@@ -30,6 +31,7 @@ def serve(
 
     Raises NodeproofError when the daemon cannot start.
     """
+    allow_leases()
     with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         runtime = _start(load(), machine)
         notifier.send("READY=1", f"MAINPID={os.getpid()}", "STATUS=observing")

@@ -24,6 +24,7 @@ __all__ = [
     "store_file",
     "sync_directory",
     "temporary_beside",
+    "temporary_name",
     "write_error",
 ]
 
@@ -95,11 +96,16 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
+def temporary_name(path: str) -> str:
+    """A name beside ``path`` that :func:`remove_leftovers` knows, never the same twice in this process."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[:_MAX_NAME_CHARS]}.{os.getpid()}-{next(_counter)}.np-tmp")
+
+
 @contextlib.contextmanager
 def temporary_beside(path: str) -> Iterator[str]:
     """A name beside ``path`` for a file to be renamed over it, which :func:`remove_leftovers` knows; gone after an error."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:_MAX_NAME_CHARS]}.{os.getpid()}-{next(_counter)}.np-tmp")
+    temporary = temporary_name(path)
     _in_flight.add(temporary)
     try:
         yield temporary

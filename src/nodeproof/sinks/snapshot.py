@@ -17,6 +17,7 @@ import msgspec
 from nodeproof.clock import Clock, Instant, rfc3339
 from nodeproof.errors import SnapshotError, WriteError
 from nodeproof.host import atomic, locks
+from nodeproof.host.remade_file import RemadeFile
 from nodeproof.model.health import HealthScore
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.model.snapshot import SCHEMA_VERSION, CollectorInfo, GlobalSnapshot
@@ -144,7 +145,7 @@ class _Component:
     """What outlives a batch."""
 
     def __init__(self, component: str, directory: str, points: int) -> None:
-        self.path = os.path.join(directory, component_file(component))
+        self.file = RemadeFile(os.path.join(directory, component_file(component)))
         self.history = ComponentHistory(component, points)
         self.specs = SpecStash(component)
         self.lock = threading.Lock()
@@ -185,7 +186,7 @@ class ComponentSnapshots:
             kept.history.update(batch, self._stale_after_s(batch.component))
             data = self._encoded(batch, kept)
             try:
-                atomic.replace_file(kept.path, data)
+                kept.file.put(data)
             except WriteError as error:
                 self.trouble.failed(str(error), batch.component)
             else:
@@ -195,7 +196,10 @@ class ComponentSnapshots:
         """Nothing is ever due."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Give the files' descriptors back."""
+        for kept in self._components.values():
+            with kept.lock:
+                kept.file.close()
 
     def _component(self, component: str) -> _Component:
         kept = self._components.get(component)
@@ -230,7 +234,7 @@ class GlobalSnapshots:
     def __init__(self, directory: str, clock: Clock, interval_s: float, *, origin: Origin | None = None) -> None:
         self.trouble = Trouble("snapshot.json")
         self.interval_s = interval_s
-        self._path = os.path.join(directory, GLOBAL_FILE)
+        self._file = RemadeFile(os.path.join(directory, GLOBAL_FILE))
         self._clock = clock
         self._origin = origin or Origin.here()
         self._session_id = str(int(clock.now().wall_s))
@@ -261,6 +265,7 @@ class GlobalSnapshots:
         """Say, in a last file, that the daemon was stopped in good order. Without one before, there is nothing to say."""
         if self._health is not None:
             self._put(self._health, stopped=True)
+        self._file.close()
 
     def _put(self, health: HealthScore, *, stopped: bool) -> None:
         self._sequence += 1
@@ -282,7 +287,7 @@ class GlobalSnapshots:
             stopped=stopped,
         )
         try:
-            atomic.replace_file(self._path, _encode(snapshot))
+            self._file.put(_encode(snapshot))
         except WriteError as error:
             self.trouble.failed(str(error))
         else:
