@@ -3,14 +3,8 @@
 from nodeproof.collectors import cpu_cores, cpu_faults, cpu_frequency, cpu_sensors, cpu_times, cpu_topology
 from nodeproof.collectors.base import Collector, Group, GroupCollector, Selection
 from nodeproof.host.machine import Machine
-from nodeproof.model.catalogue.cpu import (
-    ADVISORY_PERIOD_S,
-    FREQUENCY_PERIOD_S,
-    SENSOR_PERIOD_S,
-    STATIC_PERIOD_S,
-    THROTTLE_PERIOD_S,
-    ZONE_PERIOD_S,
-)
+from nodeproof.model.catalogue.cpu import ADVISORY_PERIOD_S, ZONE_PERIOD_S
+from nodeproof.model.catalogue.cpu_hardware import FREQUENCY_PERIOD_S, SENSOR_PERIOD_S, STATIC_PERIOD_S, THROTTLE_PERIOD_S
 
 __all__ = ["create"]
 
