@@ -1,6 +1,6 @@
 """Temperatures and power: which sensor is whose, and what is told when there is none."""
 
-import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -254,16 +254,35 @@ def test_a_chip_that_hangs_goes_stale_alone(tmp_path: Path, monkeypatch: pytest.
     host = _host(tmp_path)
     _sockets(host, 2)
     for number in range(2):
-        _chip(host, number, "coretemp", f"coretemp.{number}", temp1_input=50_000 + 1000 * number, temp1_label="Package id")
+        _chip(
+            host, number, "coretemp", f"coretemp.{number}", temp1_input=50_000 + 1000 * number, temp1_label=f"Package id {number}"
+        )
+    hangs, answers = threading.Event(), threading.Event()
+    answers.set()
+    read = FileTree.read
+
+    def sometimes_hang(files: FileTree, path: str) -> bytes:
+        if path.endswith("hwmon1/temp1_input"):
+            hangs.set()
+            assert answers.wait(15)
+        return read(files, path)
+
+    monkeypatch.setattr(FileTree, "read", sometimes_hang)
     host.cycle()
     host.cycle(1)
-    shutil.rmtree(f"{host.root}{_HWMON}/hwmon1")
-    _chip(host, 1, "coretemp", "coretemp.1", temp1_input=51_000, temp1_label="Package id")
-    read = FileTree.read
-    monkeypatch.setattr(
-        FileTree, "read", lambda self, path: read(self, path if "hwmon1/temp1_input" not in path else "/nothing/here")
-    )
+    assert len(host.values("temperature")) == 2
+    answers.clear()
+    hangs.clear()
+    host.clock.advance(10)
+    host.collector.collect()
+    assert hangs.wait(5)  # the second reading of chip 1 is in flight now, and stays there
+    next(slow for slow in host.machine._slow if "hwmon0" in slow.name).wait(5)
+    host.clock.advance(11)
+    host.batch = host.collector.collect()
+    assert host.value("temperature", cpu="0", sensor="Package id 0") == 50.0
+    entry = host.absence("temperature", cpu="1", sensor="coretemp coretemp.1")
+    assert (entry.state, "has not answered for 11 s" in entry.reason) == (Absence.STALE, True)
+    answers.set()
     host.cycle(10)
     host.cycle(10)
-    assert host.values("temperature") == [({"cpu": "0", "sensor": "Package id"}, 50.0)]
-    assert host.absence("temperature", cpu="1", sensor="Package id").state is Absence.UNKNOWN
+    assert host.value("temperature", cpu="1", sensor="Package id 1") == 51.0
