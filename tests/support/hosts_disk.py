@@ -14,7 +14,16 @@ import os
 from support.kernel_log import record, write_log
 from support.tree import link, write, write_all
 
-__all__ = ["NVME", "SAS", "diskstats_256", "hostile_mount_points", "write_disks", "write_sick_storage", "write_vm_disk"]
+__all__ = [
+    "NVME",
+    "SAS",
+    "diskstats_256",
+    "hostile_mount_points",
+    "write_chip",
+    "write_disks",
+    "write_sick_storage",
+    "write_vm_disk",
+]
 
 
 def _sd(number: int) -> str:
@@ -98,6 +107,17 @@ def write_disks(root: str) -> None:
     write_all(root, "/sys/fs/ext4/dm-0", {"errors_count": 0})
     write(root, "/sys/fs/ext4/features/lazy_itable_init", "supported")
     write_log(root, [record("systemd[1]: nothing of interest")])
+    for number in (1, 2):  # the first one's chip belongs to the processor part
+        write_chip(
+            root, 40 + number, "nvme", f"nvme{number}", {"temp1_input": 30_000 + 1000 * number, "temp1_label": "Composite"}
+        )
+
+
+def write_chip(root: str, number: int, name: str, device: str, files: dict[str, str | int]) -> None:
+    """One chip of the hwmon class."""
+    folder = f"/sys/class/hwmon/hwmon{number}"
+    write_all(root, folder, {"name": name, **files})
+    link(root, f"{folder}/device", f"../../../{device}")
 
 
 _MOUNTS_256 = """22 28 0:21 / /proc rw,nosuid shared:12 - proc proc rw

@@ -65,7 +65,8 @@ class _Health:
         silent = {name: reading for name, reading in readings.items() if isinstance(reading, NoData)}
         for name, reading in answered.items():
             cycle.timestamp = rfc3339(reading.at.wall_s)
-            self._add(cycle, name, reading, warmth.get(name))
+            warm = warmth.get(name)
+            self._add(cycle, name, reading, warm if isinstance(warm, Sensor) else None)
         cycle.timestamp = taken_at
         _miss_together(cycle, ("smart_status",), silent)
         if not answered:
@@ -95,17 +96,17 @@ class _Health:
             cycle.add("smart_note", 1.0, {**labels, "note": note})
 
     @staticmethod
-    def _temperatures(cycle: Cycle, readings: dict[str, SmartReading | NoData], warmth: dict[str, Sensor]) -> None:
+    def _temperatures(cycle: Cycle, readings: dict[str, SmartReading | NoData], warmth: dict[str, Sensor | NoData]) -> None:
         """The kernel's reading where there is one: newer, and it wakes nobody; else that of smartctl."""
         silent: dict[str, NoData] = {}
         taken_at = cycle.timestamp
         for name, reading in readings.items():
             labels = {"device": name}
             warm = warmth.get(name)
-            if warm is not None and warm.value is not None:
+            if isinstance(warm, Sensor) and warm.value is not None:
                 cycle.add("smart_temperature", warm.value, labels)
             elif isinstance(reading, NoData):
-                silent[name] = reading
+                silent[name] = warm if isinstance(warm, NoData) else reading
             elif reading.report.temperature_c is not None:
                 cycle.timestamp = rfc3339(reading.at.wall_s)
                 cycle.add("smart_temperature", reading.report.temperature_c, labels)
@@ -116,8 +117,8 @@ class _Health:
                 cycle.miss("smart_temperature", state, why, labels)
         _miss_together(cycle, ("smart_temperature",), silent)
 
-    def _warmth(self, disks: Iterable[Disk]) -> dict[str, Sensor]:
-        """The main sensor of each disk that has a driver for it."""
+    def _warmth(self, disks: Iterable[Disk]) -> dict[str, Sensor | NoData]:
+        """The main sensor of each disk that has a driver for it, or why it does not answer."""
         try:
             chips = self._hwmon.chips()
         except NoData:
@@ -126,11 +127,14 @@ class _Health:
         return {disk.name: by_device[disk.parent] for disk in disks if disk.parent and disk.parent in by_device}
 
 
-def _main_sensor(chip: Chip) -> Sensor | None:
+def _main_sensor(chip: Chip) -> Sensor | NoData | None:
     if chip.name not in _TEMPERATURE_CHIPS:
         return None
     sensors = [sensor for sensor in chip.sensors if sensor.kind == "temp"]
-    return next((sensor for sensor in sensors if sensor.label == "Composite"), sensors[0] if sensors else None)
+    main = next((sensor for sensor in sensors if sensor.label == "Composite"), sensors[0] if sensors else None)
+    if main is None:
+        return chip.absence
+    return main if main.absence is None else main.absence
 
 
 def _limits(warm: Sensor | None) -> dict[str, float]:
