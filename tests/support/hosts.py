@@ -7,6 +7,7 @@ from pathlib import Path
 from support.hosts_cpu import write_amd_cpu, write_intel_cpu, write_kunpeng_cpu
 from support.hosts_disk import write_disks, write_sick_storage, write_vm_disk
 from support.hosts_memory import write_memory
+from support.hosts_network import write_network
 from support.hosts_system import write_system_bare_x86_256cpu, write_system_vm_2cpu
 
 __all__ = ["GENERATED", "KEPT", "write_host"]
