@@ -11,7 +11,7 @@ from nodeproof.model.metric import Missing
 
 __all__ = ["clears_text", "finding", "plain", "reading_of", "threshold_text", "unit_of", "unknown_of"]
 
-_TELLING = (Absence.NO_PERMISSION, Absence.READ_ERROR, Absence.STALE, Absence.UNKNOWN, Absence.UNSUPPORTED)
+_TELLING = {Absence.NO_PERMISSION: 0, Absence.READ_ERROR: 1, Absence.STALE: 2, Absence.UNKNOWN: 3, Absence.UNSUPPORTED: 4}
 """States of absence, the most telling first."""
 
 _ENDS = {
@@ -129,7 +129,7 @@ def plain(text: str) -> str:
 
 def unknown_of(component: str, concern: str, unread: list[Missing], weight: float) -> UnknownConcern:
     """Why ``concern`` could not be told: the most telling of its absences."""
-    entry = min(unread, key=lambda one: _TELLING.index(one.state))
+    entry = min(unread, key=lambda one: _TELLING[one.state])
     more = len({(one.name, one.reason, one.state) for one in unread}) - 1
     reason = entry.reason + (f" (and {more} more)" if more else "")
     return UnknownConcern(component, concern, entry.state, reason, entry.remedy, entry.source, round(weight, 3))

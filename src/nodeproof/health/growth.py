@@ -11,7 +11,7 @@ _MANY = 1024
 """Tracks above which those of vanished things are looked for."""
 
 _GRAINS = 256
-"""Rises closer together than this part of the window are kept as one, so that a counter that never rests stays small."""
+"""Rises within this part of the window are kept as one, of the time of the first, so that a counter that never rests stays small."""
 
 
 class _Rise(NamedTuple):
@@ -66,7 +66,7 @@ class _Track:
         # The newest stays by itself, because the next reading may undo it.
         if len(rises) > 1 and rises[-1].mono_s - rises[-2].mono_s < self._window_s / _GRAINS:
             newest = rises.pop()
-            rises[-1] = _Rise(newest.mono_s, newest.gain + rises[-1].gain, rises[-1].before)
+            rises[-1] = rises[-1]._replace(gain=rises[-1].gain + newest.gain)
         rises.append(rise)
 
     def gained(self, mono_s: float) -> float:
