@@ -30,6 +30,7 @@ _UNIT_WORDS: Mapping[str, tuple[str, ...]] = {
     "MB": ("mb",),
     "MHz": ("mhz",),
     "RPM": ("rpm",),
+    "count/s": ("rate",),
     "h": ("hours", "h"),
     "ms": ("ms", "milliseconds"),
 }
