@@ -16,7 +16,7 @@ KEPT = Path(__file__).parents[1] / "fixtures" / "hosts"
 """Trees that are kept as files."""
 
 GENERATED: dict[str, tuple[Callable[[str], None], ...]] = {
-    "bare-x86-256cpu": (write_amd_cpu, write_memory, write_disks, write_system_bare_x86_256cpu),
+    "bare-x86-256cpu": (write_amd_cpu, write_memory, write_disks, write_network, write_system_bare_x86_256cpu),
     "bare-x86-intel": (write_intel_cpu,),
     "aarch64-kunpeng": (write_kunpeng_cpu,),
     "storage-sick": (write_sick_storage,),

@@ -1,5 +1,7 @@
 """What the tests of component network share: a collector over a folder, readings by name, and files that can be rewritten."""
 
+import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from nodeproof.host.recorded import ManualClock, recorded_machine
 from nodeproof.model.metric import Batch, Missing
 from support import tree
 
-__all__ = ["DEV_HEADER", "Everything", "Host", "dev_line", "missing_of", "readings"]
+__all__ = ["DEV_HEADER", "Everything", "Host", "dev_line", "link_settings_answer", "missing_of", "readings"]
 
 DEV_HEADER = (
     "Inter-|   Receive                                                |  Transmit\n"
@@ -56,6 +58,12 @@ def dev_line(name: str, *numbers: int) -> str:
     """A line of ``/proc/net/dev``: rx bytes, packets, errs, drop, tx bytes, packets, errs, drop; the rest is 0."""
     rx, tx = [*numbers[:4], *[0] * 4][:4], [*numbers[4:], *[0] * 4][:4]
     return f"{name}: {' '.join(map(str, rx))} 0 0 0 0 {' '.join(map(str, tx))} 0 0 0 0\n"
+
+
+def link_settings_answer(*bits: int) -> bytes:
+    """An answer to ``ETHTOOL_GLINKSETTINGS`` with maps of four words, in which ``bits`` are supported."""
+    head = struct.pack("=IIBBBBBBBb32x", 0x4C, 100_000, 1, 3, 0, 1, 0, 0, 0, 4)
+    return head + sum(1 << bit for bit in bits).to_bytes(16, sys.byteorder) + bytes(32)
 
 
 def readings(batch: Batch, name: str) -> dict[tuple[str, ...], float]:

@@ -6,6 +6,7 @@ from nodeproof.collectors.network_flaps import Flaps
 from nodeproof.collectors.network_identity import identity
 from nodeproof.collectors.network_links import Links
 from nodeproof.collectors.network_pcie import Pcie
+from nodeproof.collectors.network_port_speed import PortSpeed
 from nodeproof.collectors.network_rdma import Rdma
 from nodeproof.collectors.network_sockets import Sockets
 from nodeproof.collectors.network_stack import Stack
@@ -23,6 +24,7 @@ def create(machine: Machine, selection: Selection) -> Collector:
         links,
         Flaps(machine, links.states),
         Bonds(machine),
+        PortSpeed(machine),
         Pcie(machine),
         Sockets(machine),
         Stack(machine),

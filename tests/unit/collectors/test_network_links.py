@@ -8,7 +8,7 @@ import pytest
 
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.files import FileTree
-from support.network import Host, missing_of, readings
+from support.network import Host, link_settings_answer, missing_of, readings
 
 _NET = "/sys/class/net"
 
@@ -136,6 +136,29 @@ def test_an_interface_that_is_renamed_keeps_no_old_name(tmp_path: Path) -> None:
     assert set(readings(host.collect(), "mtu")) == {("eth0",)}
     (tmp_path / "sys/class/net/eth0").rename(tmp_path / "sys/class/net/ens5")
     assert set(readings(host.collect(10), "mtu")) == {("ens5",)}
+
+
+def test_the_speed_a_port_could_have(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.write(_interface("ens1", speed=10000) | _interface("ens2", speed=1000) | _interface("br0"))
+    host.write({f"{_NET}/ens1/device/vendor": "0x15b3", f"{_NET}/ens2/device/vendor": "0x1af4"})
+    host.write({"/ethtool/ens1": link_settings_answer(12, 31, 36), "/ethtool/ens2": link_settings_answer()})
+    batch = host.collect()
+    assert readings(batch, "speed_max") == {("ens1",): 100_000}
+    (entry,) = missing_of(batch, "speed_max")
+    assert (entry.state, entry.reason) == (Absence.UNSUPPORTED, "the driver lists no link modes known here: ens2")
+
+
+def test_ports_of_another_namespace_are_not_asked(tmp_path: Path) -> None:
+    Host(tmp_path).write({"/proc/1/net/dev": ""} | _interface("ens1"))
+    (entry,) = missing_of(Host(tmp_path).collect(), "speed_max")
+    assert (entry.state, entry.remedy) == (Absence.UNSUPPORTED, "run the container with the host's network")
+
+
+def test_without_ports_there_is_no_speed_to_have(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.write(_interface("br0"))
+    assert missing_of(host.collect(), "speed_max")[0].state is Absence.NOT_APPLICABLE
 
 
 def test_pcie_links_of_adapters(tmp_path: Path) -> None:

@@ -113,6 +113,16 @@ _LINKS = (
         "interface",
     ),
     _link("speed", "Mb/s", Kind.GAUGE, "Speed of the link.", f"{_CLASS}/*/speed", "interface"),
+    MetricSpec(
+        "network",
+        "speed_max",
+        "Mb/s",
+        Kind.GAUGE,
+        "Greatest speed that port, cable and transceiver can do together; a link below it was negotiated or configured down.",
+        "ETHTOOL_GLINKSETTINGS",
+        ("interface",),
+        period_s=_PCIE_PERIOD_S,
+    ),
     _link(
         "duplex",
         "",
