@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.services.kernel_log import KernelLog
-from nodeproof.errors import Absence, NoData
+from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.files import FileTree
 from nodeproof.host.machine import Machine
 from nodeproof.model.catalogue.disk import ERRORS_PERIOD_S
@@ -73,18 +73,24 @@ class _FileSystems:
                 continue
             devices = _names(self._files, f"{_BTRFS}/{uuid}/devices")
             labels = {"device": f"/dev/{devices[0]}" if devices else uuid, "fstype": "btrfs"}
-            totals: dict[str, int] = {}
             try:
-                for member in members:
-                    for kind, number in btrfs.parse_error_stats(
-                        self._files.read(f"{_BTRFS}/{uuid}/devinfo/{member}/error_stats")
-                    ).items():
-                        totals[kind] = totals.get(kind, 0) + number
+                totals = self._totals(f"{_BTRFS}/{uuid}/devinfo", members)
             except NoData as absence:
                 cycle.miss_all(("filesystem_errors",), absence, labels)
                 continue
+            except ParseError as error:
+                cycle.miss("filesystem_errors", Absence.READ_ERROR, str(error), labels)
+                continue
             for kind, number in totals.items():
                 cycle.add("filesystem_errors", number, {**labels, "error": kind})
+
+    def _totals(self, folder: str, members: list[str]) -> dict[str, int]:
+        """Errors by kind, all members together. Raises NoData, ParseError."""
+        totals: dict[str, int] = {}
+        for member in members:
+            for kind, number in btrfs.parse_error_stats(self._files.read(f"{folder}/{member}/error_stats")).items():
+                totals[kind] = totals.get(kind, 0) + number
+        return totals
 
 
 def _names(files: FileTree, folder: str) -> list[str]:
