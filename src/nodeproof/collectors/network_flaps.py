@@ -1,4 +1,4 @@
-"""Links that went down within the last ten minutes: by the kernel log, and by the carrier counters as they are watched."""
+"""Links that went down within the last hour: by the kernel log, and by the carrier counters as they are watched."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -13,8 +13,8 @@ from nodeproof.host.machine import Machine
 
 __all__ = ["Flaps"]
 
-_WINDOW_S = 600.0
-"""A link that held for so long has earned trust again; the window in which ``faults`` judges flapping too."""
+_WINDOW_S = 3600.0
+"""A link that held for so long has earned trust again: what it did before no longer counts."""
 _MAX_KEPT = 64
 """Downs of one interface that are remembered; more tell nobody more."""
 
@@ -54,9 +54,9 @@ class _Log:
         if counts.lost_records > self._lost:
             self._lost, self._lost_at_s = counts.lost_records, at_s
         if self._lost_at_s is not None and at_s - self._lost_at_s < _WINDOW_S:
-            return counts, NoData(Absence.UNKNOWN, "records of the kernel log were lost within the last ten minutes")
+            return counts, NoData(Absence.UNKNOWN, "records of the kernel log were lost within the last hour")
         if not counts.complete and counts.since_s > at_s - _WINDOW_S:
-            return counts, NoData(Absence.UNKNOWN, "the kernel log does not reach back ten minutes")
+            return counts, NoData(Absence.UNKNOWN, "the kernel log does not reach back an hour")
         return counts, None
 
 

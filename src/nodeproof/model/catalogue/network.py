@@ -145,7 +145,7 @@ _LINKS = (
         "link_flap_count",
         "count",
         Kind.GAUGE,
-        "Times the link went down within the last ten minutes, by the kernel log and the carrier counter, whichever saw more.",
+        "Times the link went down within the last hour, by the kernel log and the carrier counter, whichever saw more.",
         "kernel log",
         "interface",
     ),
