@@ -180,11 +180,11 @@ def _render_settings(cycle: Cycle, settings: Mapping[str, _Settings]) -> None:
     unlinked: dict[str, list[str]] = {"speed": [], "duplex": []}
     for name, link in settings.items():
         without = untold if link.carrier else unlinked
-        if link.speed_mbps is None:
+        if link.speed_mbps is None or link.carrier is False:  # some drivers go on telling the speed of a link that is gone
             without["speed"].append(name)
         else:
             cycle.add("speed", link.speed_mbps, {"interface": name})
-        if link.duplex in {"full", "half"}:
+        if link.duplex in {"full", "half"} and link.carrier is not False:
             cycle.add("duplex", float(link.duplex == "full"), {"interface": name, "duplex": link.duplex})
         else:
             without["duplex"].append(name)

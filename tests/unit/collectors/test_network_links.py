@@ -79,6 +79,14 @@ def test_a_port_that_had_a_link_and_has_none_is_lost(tmp_path: Path) -> None:
     assert (entry.state, entry.reason.rpartition(": ")[2]) == (Absence.UNSUPPORTED, "ens3")
 
 
+def test_a_link_that_is_not_there_has_no_speed(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    host.write(_interface("ens1", operstate="down", carrier=0, speed=10000, duplex="full"))
+    batch = host.collect()
+    assert (readings(batch, "speed"), readings(batch, "duplex")) == ({}, {})
+    assert [entry.reason for entry in missing_of(batch, "speed")] == ["there is no link: ens1"]
+
+
 def test_files_that_are_damaged_cost_only_themselves(tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.write(_interface("eth0", mtu="many", flags="zz", speed="fast", duplex="unknown"))
