@@ -282,6 +282,8 @@ class _Conversation:
                 return None
             if not self._buffer:
                 began = time.monotonic()
+                # Some clients send an empty line after a request (RFC 9112, 2.2).
+                chunk = chunk.lstrip(b"\r\n")
             self._buffer += chunk
 
     def _receive(self, began: float) -> bytes:
