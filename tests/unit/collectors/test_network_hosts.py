@@ -5,6 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -203,6 +204,23 @@ def test_oracle_ip_says_the_same_of_state_and_size(here: tuple[Batch, Machine]) 
         assert f" state {status.upper()} " in line
         assert f" mtu {readings(batch, 'mtu')[name,]:.0f} " in line
         assert ("UP" in line.partition("<")[2].partition(">")[0].split(",")) == bool(readings(batch, "interface_admin_up")[name,])
+
+
+def test_oracle_ip_counts_the_same_errors_and_drops(here: tuple[Batch, Machine]) -> None:
+    batch, machine = here
+    if machine.commands.find("ip") is None:
+        pytest.skip("this machine has no ip (iproute2)")
+    raw = subprocess.run(["ip", "-s", "-s", "-j", "link"], capture_output=True, check=True).stdout  # noqa: S607 - found above
+    links = {link["ifname"]: link["stats64"] for link in msgspec.json.decode(raw)}
+    totals = readings(batch, "error_total")
+    assert totals
+    for (name, kind), value in totals.items():
+        if kind == "rx_drop":  # the file adds what the adapter missed
+            assert value <= links[name]["rx"]["dropped"] + links[name]["rx"].get("missed_errors", 0)
+        elif kind in {"rx_err", "tx_err"}:
+            assert value <= links[name][kind[:2]]["errors"]
+    for (name, direction), value in readings(batch, "packet_total").items():
+        assert 0 <= links[name][direction]["packets"] - value < 100_000
 
 
 def test_conntrack_of_this_machine_is_read_or_explained(here: tuple[Batch, Machine]) -> None:
