@@ -64,7 +64,7 @@ class Node:
         """Forget one metric, or all of a component; nobody reports it missing."""
         for held in (self.values, self.absences):
             for key in [key for key in held if key[0] == component and name in {"", key[1]}]:
-                del held[key]  # type: ignore[attr-defined] # both are dicts with the same keys
+                del held[key]
         return self
 
     def miss(

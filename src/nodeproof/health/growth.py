@@ -11,7 +11,7 @@ _MANY = 1024
 """Tracks above which those of vanished things are looked for."""
 
 _GRAINS = 256
-"""Rises within this part of the window are kept as one, of the time of the first, so that a counter that never rests stays small."""
+"""Rises within this part of the window are kept as one, at the time of the first: a counter that never rests stays small."""
 
 
 class _Rise(NamedTuple):

@@ -83,7 +83,7 @@ class Limit(NamedTuple):
                 return value < edge
             case Compare.EQUAL:
                 return value == edge
-            case Compare.BITS:
+            case _:
                 return bool(int(value) & int(edge))
 
     def clears(self, value: float, factor: float = 1.0) -> bool:

@@ -230,6 +230,20 @@ def test_the_list_of_unknowns_is_bounded_and_weightiest_first() -> None:
     assert score.unknown[-1].reason.endswith("more could not be told")
 
 
+def test_an_absence_that_names_nothing_is_one_thing_more_unread() -> None:
+    node = healthy().miss("network", "error_count", Absence.READ_ERROR, "two interfaces failed")
+    node.set("network", "error_count", 0, interface="eth0", type="rx_err")
+    assert node.judge().components["network"].coverage == pytest.approx(1 - 0.45 / 2)
+
+
+def test_one_cause_for_many_things_of_a_rule_is_told_once() -> None:
+    node = healthy()
+    for name in ("sda", "sdb"):
+        node.miss("disk", "smart_pending_sectors", Absence.NO_PERMISSION, "needs root", device=name)
+    told = [one for one in node.judge().unknown if one.component == "disk"]
+    assert [(one.concern, one.reason) for one in told] == [("pending_sectors", "needs root")]
+
+
 def test_causes_that_rules_share_are_told_once() -> None:
     node = healthy().miss("disk", "inode_usage", Absence.STALE, "old").miss("disk", "read_only_remount", Absence.STALE, "old")
     told = [one for one in node.judge().unknown if one.component == "disk"]
@@ -319,7 +333,7 @@ def test_a_batch_newer_than_the_readings_waits_for_the_next_evaluation() -> None
 
 def test_notes_of_components_that_no_rule_counts_are_ignored() -> None:
     evaluator = Evaluator()
-    evaluator.note(Batch("chassis", "t", 1.0, [Metric("chassis", "power", 1.0, "W")], []))
+    evaluator.note(Batch("somebody", "t", 1.0, [Metric("somebody", "else", 1.0, "W")], []))
     evaluator.note(Batch("memory", "t", 1.0, [Metric("memory", "ecc_ce_errors", 9.0, "count", {"mc": "mc0"})], []))
     score = evaluator.evaluate(Readings({"memory": Batch("memory", "t", 1.0, [], [])}), Instant(1.0, 1.0))
     assert score.findings == []

@@ -1,5 +1,7 @@
 """Growth of counters within a window."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,7 +126,7 @@ def test_few_counters_are_never_forgotten() -> None:
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60))
 def test_growth_is_never_negative_and_never_more_than_all_rises(values: list[int]) -> None:
-    rises = sum(max(0, after - before) for before, after in zip(values, values[1:], strict=False))
+    rises = sum(max(0, after - before) for before, after in pairwise(values))
     for grown in gains([float(value) for value in values]):
         assert grown is None or 0 <= grown <= rises
 

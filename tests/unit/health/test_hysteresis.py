@@ -1,7 +1,9 @@
 """When a condition begins to count and when it ends: one torn sample convicts nobody."""
 
+from nodeproof.clock import Instant, rfc3339, rfc3339_parse
 from nodeproof.errors import Absence
-from nodeproof.health import Evaluator
+from nodeproof.health import Evaluator, Readings
+from nodeproof.model.metric import Batch, Metric
 from support.node import Node, by_rule, finding, healthy, with_gpus
 
 
@@ -77,6 +79,24 @@ def test_an_old_good_sample_does_not_end_a_condition() -> None:
     for _ in range(10):
         node.pass_time(10.0)
         assert node.judge_again().components["cpu"].deductions is not None
+
+
+def test_the_same_reading_in_a_new_batch_is_no_new_sample() -> None:
+    """Defined by the time it was read: a slow group's readings stand in every batch until it runs again."""
+    evaluator = Evaluator()
+    hot, cool = 1_790_000_000.0, 1_790_000_060.0
+
+    def rules_at(mono_s: float, value: float, read_wall_s: float) -> list[str]:
+        metric = Metric("cpu", "usage", value, "%", {"core": "total"}, rfc3339(read_wall_s))
+        batch = Batch("cpu", rfc3339(hot + mono_s), mono_s, [metric], [])
+        score = evaluator.evaluate(Readings({"cpu": batch}), Instant(hot + mono_s, mono_s))
+        return [one.rule for one in score.components["cpu"].deductions or []]
+
+    assert [rules_at(float(second), 95, hot) for second in range(1, 9)] == [[]] * 8
+    assert rules_at(10.0, 95, hot + 10) == []
+    assert rules_at(20.0, 95, hot + 20) == ["usage>90%"]
+    assert [rules_at(60.0 + second, 10, cool) for second in range(0, 60, 10)] == [["usage>90%"]] * 6
+    assert rules_at(120.0, 10, cool + 60) == []
 
 
 def test_each_card_is_counted_by_itself() -> None:
@@ -173,8 +193,6 @@ def test_since_is_the_first_sample_in_the_row() -> None:
     first = node.at.wall_s
     told = finding(node.judge(5), "usage>90%")
     assert told.since.startswith("20")
-    from nodeproof.clock import rfc3339_parse  # noqa: PLC0415 - only here
-
     assert rfc3339_parse(told.since) == first
 
 
