@@ -7,6 +7,8 @@ Interface number ``n`` (from 0, in the order of :data:`NAMES`) stands at ``(n + 
 import os
 from collections.abc import Mapping
 
+from nodeproof.sources.sys_infiniband import ERROR_COUNTERS
+
 __all__ = ["NAMES", "write_network"]
 
 _PORTS = tuple(f"ens{card}f{port}np{port}" for card in range(1, 17) for port in range(2))
@@ -44,6 +46,9 @@ def write_network(root: str, *, tick: int = 0, veths: int = 32) -> None:
     rows = [f"{(cpu + 1) * (tick + 1):08x} {2 * tick if cpu == 0 else 0:08x} 00000001 00000000\n" for cpu in range(_CPUS)]
     _write(root, {"proc/net/softnet_stat": "".join(rows)})
     _write(root, {f"proc/net/bonding/{bond}": _bond(bond) for bond in _BONDS})
+    _write(root, _stack(tick))
+    for number in range(len(_IB)):
+        _write(root, _adapter(number, tick))
     if not os.path.exists(os.path.join(root, "sys/class/net/lo")):
         for name in ("lo", *NAMES, *(f"veth{number:07x}" for number in range(veths))):
             _class_files(root, name)
@@ -53,6 +58,37 @@ def _line(name: str, factor: int, tick: int) -> str:
     at = {key: factor * (_BASE[key] + tick * _STEP[key]) for key in _BASE}
     receive = f"{at['rx_bytes']} {at['rx_packets']} 0 {at['rx_drop']} 0 0 0 0"
     return f"{name:>6}: {receive} {at['tx_bytes']} {at['tx_packets']} {at['tx_errs']} 0 0 0 0 0\n"
+
+
+def _stack(tick: int) -> dict[str, str]:
+    """30,000 sockets wait, 2,000 connections stand: too many to list. 40 of 10,000 segments a tick are repeated."""
+    tcp = f"{1_000_000 + 10_000 * tick} {500 + 40 * tick} 2000"
+    return {
+        "proc/net/sockstat": "sockets: used 2500\nTCP: inuse 2100 orphan 0 tw 30000 alloc 2200 mem 900\nUDP: inuse 12 mem 4\n",
+        "proc/net/sockstat6": "TCP6: inuse 20\nUDP6: inuse 4\n",
+        "proc/net/snmp": f"Tcp: OutSegs RetransSegs CurrEstab\nTcp: {tcp}\n"
+        f"Udp: InErrors RcvbufErrors SndbufErrors InCsumErrors\nUdp: {8 * tick} {8 * tick} 0 0\n",
+        "proc/net/netstat": f"TcpExt: ListenOverflows ListenDrops\nTcpExt: {6 * tick} {10 * tick}\n",
+        "proc/sys/net/netfilter/nf_conntrack_count": "196608\n",
+        "proc/sys/net/netfilter/nf_conntrack_max": "262144\n",
+    }
+
+
+def _adapter(number: int, tick: int) -> dict[str, str]:
+    """One InfiniBand adapter with one port; the last one's cable is out."""
+    folder = f"sys/class/infiniband/mlx5_{number}/ports/1"
+    state = (
+        ("1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)")
+        if number == len(_IB) - 1
+        else ("4: ACTIVE", "5: LinkUp", "400 Gb/sec (4X NDR)")
+    )
+    counters = dict.fromkeys(ERROR_COUNTERS, 0) | {"symbol_error": number * tick, "port_xmit_wait": 9}
+    words = (number + 1) * 1_000_000 * (tick + 1)
+    counters |= {"port_rcv_data": words, "port_xmit_data": 2 * words, "port_rcv_packets": 10, "port_xmit_packets": 20}
+    files = dict(zip(("state", "phys_state", "rate"), state, strict=True)) | {"link_layer": "InfiniBand"}
+    files |= {f"counters/{name}": str(value) for name, value in counters.items()}
+    files |= {f"hw_counters/{name}": "0" for name in ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err")}
+    return {f"{folder}/{file}": f"{text}\n" for file, text in files.items()}
 
 
 def _bond(bond: str) -> str:

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -70,6 +71,21 @@ _BARE_READINGS = [
     ("mtu", ("ens1f0np0",), 9000),
     ("pcie_link_width", ("ens4f1np1",), 8),
     ("pcie_link_width_max", ("ens4f1np1",), 16),
+    ("connection_count", ("TIME_WAIT",), 30_000),  # 30000 + 2100 + 20 sockets are too many to list
+    ("connection_count", ("ESTABLISHED",), 2000),
+    ("conntrack_usage", (), 75),  # 196608 / 262144
+    ("ib_rate", ("mlx5_0", "1", "NDR"), 400_000),
+    ("ib_physical_state", ("mlx5_7", "1", "Polling"), 0),
+]
+_BARE_LATER = [
+    # Two more ticks in 20 s: (10000 * 2) segments, 80 of them again; 16 datagrams, 20 connections, 4 packets lost.
+    ("tcp_retransmit_ratio", (), 0.4),  # 80 / 20000
+    ("udp_error_rate", (), 0.8),  # 16 / 20
+    ("listen_drop_rate", (), 1),  # 20 / 20
+    ("softnet_drop_rate", (), 0.2),  # 2 * 2 / 20, all on processor 0
+    ("ib_throughput", ("mlx5_2", "1", "rx"), 1_200_000),  # 3 * 1000000 words * 2 ticks * 4 bytes / 20 s
+    ("ib_data_total", ("mlx5_2", "1", "tx"), 120_000_000),  # 2 * 3 * 1000000 * (4 + 1) words * 4 bytes
+    ("ib_error_count", ("mlx5_3", "1", "symbol_error"), 6),  # 3 * 2 ticks
 ]
 _IB_READINGS = [
     ("ib_port_state", ("mlx5_0", "1", "InfiniBand", "ACTIVE"), 1),
@@ -97,7 +113,7 @@ _IB_READINGS = [
 ]
 
 
-def _assert_readings(batch: Batch, expected: list[tuple[str, tuple[str, ...], int]]) -> None:
+def _assert_readings(batch: Batch, expected: Sequence[tuple[str, tuple[str, ...], float]]) -> None:
     assert len(expected) >= 20
     assert [(name, labels, readings(batch, name).get(labels)) for name, labels, _ in expected] == expected
 
@@ -116,6 +132,10 @@ def test_bare_x86_256cpu(tmp_path: Path) -> None:
     write_network(str(tmp_path), tick=2)
     batch = host.cycle(4)
     _assert_readings(batch, _BARE_READINGS)
+    host.collect(10)
+    write_network(str(tmp_path), tick=4)
+    later = host.collect(20)
+    assert [(name, labels, readings(later, name).get(labels)) for name, labels, _ in _BARE_LATER] == _BARE_LATER
     assert len(readings(batch, "throughput")) == 2 * len(NAMES)
     assert len(batch.missing) < 50
 
