@@ -2,7 +2,7 @@
 
 from nodeproof.model.catalogue.spec import Feature, Kind, MetricSpec, Priority
 
-__all__ = ["ERRORS_PERIOD_S", "METRICS", "RAID_PERIOD_S", "SMART_PERIOD_S", "SPACE_PERIOD_S"]
+__all__ = ["ERRORS_PERIOD_S", "METRICS", "RAID_PERIOD_S", "SMART_PERIOD_S", "SPACE_PERIOD_S", "TEMPERATURE_PERIOD_S"]
 
 _ALL = (Feature.DFEE, Feature.WEB, Feature.HEALTH)
 _STATS = "/proc/diskstats"
@@ -16,6 +16,7 @@ RAID_PERIOD_S = 10.0
 ERRORS_PERIOD_S = 30.0
 SMART_PERIOD_S = 60.0
 """How often answers are looked at; smartctl itself runs every ten minutes."""
+TEMPERATURE_PERIOD_S = 10.0
 
 
 def _rate(
@@ -254,7 +255,7 @@ _SMART_METRICS = (
         ("device",),
         Priority.LOW,
         default=False,
-        period_s=SMART_PERIOD_S,
+        period_s=TEMPERATURE_PERIOD_S,
         reference=True,
     ),
     _smart("temperature_limit", "°C", Kind.GAUGE, "Temperatures at which the disk warns, and protects itself.", "limit"),
