@@ -231,8 +231,18 @@ class ComponentSnapshots:
 class GlobalSnapshots:
     """Writes ``snapshot.json``."""
 
-    def __init__(self, directory: str, clock: Clock, interval_s: float, *, origin: Origin | None = None) -> None:
+    def __init__(
+        self,
+        directory: str,
+        clock: Clock,
+        interval_s: float,
+        *,
+        origin: Origin | None = None,
+        renew: Callable[[], None] | None = None,
+    ) -> None:
+        """``renew`` is called before each file: :meth:`SnapshotDirectory.renew` of a daemon that owns the directory."""
         self.trouble = Trouble("snapshot.json")
+        self._renew = renew
         self.interval_s = interval_s
         self._file = RemadeFile(os.path.join(directory, GLOBAL_FILE))
         self._clock = clock
@@ -287,8 +297,11 @@ class GlobalSnapshots:
             stopped=stopped,
         )
         try:
+            if self._renew is not None:
+                self._renew()
             self._file.put(_encode(snapshot))
-        except WriteError as error:
+        except (SnapshotError, WriteError) as error:
+            # SnapshotError: the directory was removed, and another daemon was quicker. Its file is not ours to replace.
             self.trouble.failed(str(error))
         else:
             self.trouble.healed()

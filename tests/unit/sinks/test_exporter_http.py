@@ -16,7 +16,6 @@ from nodeproof.sinks.prometheus import Format, Renderer
 from support.batches import batch, metric
 from support.http_client import Client
 
-
 PROMETHEUS_2 = (
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
     "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"

@@ -10,6 +10,7 @@ import pytest
 
 from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import SnapshotError
+from nodeproof.host.locks import probe_lock
 from nodeproof.host.recorded import ManualClock
 from nodeproof.model.snapshot import CollectorInfo
 from nodeproof.sinks.base import StaleAfter
@@ -264,6 +265,27 @@ class TestGlobalFile:
         files.write(health())
         assert files.trouble.problem == ""
         assert load(tmp_path / "snapshot.json")["sequence"] == 2
+
+    def test_a_removed_directory_is_locked_again_with_the_next_file(self, tmp_path: Path) -> None:
+        folder = tmp_path / "snap"
+        directory = SnapshotDirectory(str(folder))
+        directory.open(())
+        files = GlobalSnapshots(str(folder), ManualClock(), 1.0, origin=ORIGIN, renew=directory.renew)
+        files.write(health())
+        shutil.rmtree(folder)
+        files.write(health())
+        assert probe_lock(str(folder)).held is True
+        shutil.rmtree(folder)
+        other = SnapshotDirectory(str(folder))
+        other.open(())
+        files.write(health())
+        assert "in use by process" in files.trouble.problem
+        assert not (folder / "snapshot.json").exists()
+        other.close()
+        files.write(health())
+        assert files.trouble.problem == ""
+        files.close()
+        directory.close()
 
     @pytest.mark.parametrize(("interval_s", "limit_s"), [(1.0, 5.0), (3.0, 9.0), (60.0, 180.0)])
     def test_limit_of_its_age(self, interval_s: float, limit_s: float) -> None:
