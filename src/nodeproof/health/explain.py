@@ -1,7 +1,6 @@
 """One rule, here and now: what it means, what it sees, what would clear it."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from nodeproof.clock import Instant, rfc3339
@@ -53,6 +52,8 @@ def _texts(concern: Concern) -> list[str]:
 def _suggestion(rule: str, context: Context) -> str:
     names = [text for concern in context.concerns for text in (concern.key, *_texts(concern))]
     names += [one.key for one in context.rules]
+    from difflib import get_close_matches  # noqa: PLC0415 - the daemon never suggests anything, and saves the memory
+
     close = get_close_matches(rule, names, 3) or [name for name in names if rule in name][:3]
     return f", did you mean {' or '.join(dict.fromkeys(close))}" if close else ""
 
