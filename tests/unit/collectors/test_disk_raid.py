@@ -76,6 +76,12 @@ def test_raid0_that_lost_a_member_has_failed(tmp_path: Path) -> None:
     assert [value(batch, "raid_state", device=f"md{n}") for n in range(3)] == [3.0, 3.0, 0.0]
 
 
+def test_an_inactive_mdstat_array_has_no_level(tmp_path: Path) -> None:
+    write(str(tmp_path), "/proc/mdstat", "Personalities : [raid1]\nmd9 : inactive sda1[0](S)\n      100 blocks super 1.2\n")
+    batch = DiskHost(str(tmp_path)).cycle()
+    assert [m.labels for m in batch.metrics if m.name == "raid_state"] == [{"device": "md9"}]
+
+
 def test_a_frozen_sync_has_no_progress(tmp_path: Path) -> None:
     root = str(tmp_path)
     files = {"array_state": "clean", "level": "raid1", "degraded": 0, "sync_action": "frozen", "sync_completed": "1 / 2"}

@@ -1,4 +1,7 @@
+import threading
 from pathlib import Path
+
+import pytest
 
 from nodeproof.clock import rfc3339
 from nodeproof.errors import Absence, CommandError
@@ -65,11 +68,23 @@ def test_temperature_from_the_kernel_needs_no_smartctl(tmp_path: Path) -> None:
     assert {entry.state for entry in absences(batch, "smart_status")} == {Absence.UNSUPPORTED}
 
 
-def test_a_chip_that_has_not_answered_yet_is_unknown_and_seen_soon(tmp_path: Path) -> None:
+def test_a_chip_that_has_not_answered_yet_is_unknown_and_seen_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(tmp_path)
     write_chip(root, 0, "nvme", "nvme0", {"temp1_input": 40_000})
     host = _host(root, {"nvme0n1": smartctl_output("permission.json")})
-    assert [entry.state for entry in absences(host.cycle(), "smart_temperature")] == [Absence.UNKNOWN]
+    gate = threading.Event()
+    read = host.machine.files.read
+
+    def held(path: str) -> bytes:
+        if path.endswith("temp1_input"):
+            assert gate.wait(10)
+        return read(path)
+
+    monkeypatch.setattr(host.machine.files, "read", held)
+    first = host.collector.collect()
+    gate.set()
+    assert [entry.state for entry in absences(first, "smart_temperature")] == [Absence.UNKNOWN]
+    host.cycle()
     assert value(host.cycle(), "smart_temperature") == 40.0
 
 

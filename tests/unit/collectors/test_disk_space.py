@@ -88,6 +88,14 @@ def test_file_systems_without_inodes_or_size(tmp_path: Path) -> None:
     assert states == {"/": Absence.NOT_APPLICABLE, "/odd": Absence.UNSUPPORTED}
 
 
+def test_one_local_file_system_that_cannot_be_asked_costs_itself_only(tmp_path: Path) -> None:
+    host = _host(tmp_path, "28 1 8:1 / / rw - ext4 /dev/sda1 rw", "29 28 8:2 / /shut rw - ext4 /dev/sda2 rw")
+    write(host.root, "/statvfs.json", json.dumps({"/": _SPACE, "/shut": ["no_permission", "Permission denied"]}))
+    batch = _settled(host)
+    assert label_values(batch, "space_usage", "mount_point") == {"/"}
+    assert _states(batch) == {"/shut": Absence.NO_PERMISSION}
+
+
 def test_a_file_system_mounted_just_now_is_unknown_for_one_cycle(tmp_path: Path) -> None:
     root = "28 1 8:1 / / rw - ext4 /dev/sda1 rw"
     host = _host(tmp_path, root)
