@@ -3,11 +3,10 @@
 import time
 from pathlib import Path
 
-from support.batches import batch, metric
-
 from nodeproof.host.recorded import ManualClock
 from nodeproof.sinks.base import StaleAfter, finite
 from nodeproof.sinks.snapshot import ComponentSnapshots
+from support.batches import batch, metric
 
 LIMIT_S = 0.003
 ROUNDS = 40
