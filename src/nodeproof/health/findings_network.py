@@ -48,6 +48,21 @@ _NETWORK = (
     ),
     FindingRule(
         "network",
+        "speed_low",
+        _WARNING,
+        Limit(
+            Probe("network", ("speed",), entity=("interface",), factor=(("network", "speed_max"),)),
+            Compare.BELOW,
+            1,
+            enter=2,
+            leave_s=0,
+        ),
+        "{interface} runs at {value} Mb/s; port and cable can do {edge} Mb/s",
+        "The link is slower than the adapter could be with this cable.",
+        "See what the switch port offers (ethtool NAME), unless the speed is set so on purpose.",
+    ),
+    FindingRule(
+        "network",
         "pcie_narrow",
         _WARNING,
         Limit(

@@ -1,5 +1,6 @@
 """Every finding beyond the tables: on and off at its threshold, with its words."""
 
+from string import Formatter
 from typing import NamedTuple
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from nodeproof.errors import Absence
 from nodeproof.health import Evaluator
 from nodeproof.health.findings import FINDINGS
+from nodeproof.health.rules import FindingRule
+from nodeproof.model.catalogue import CATALOGUE
 from support.node import Node, by_rule, finding, healthy, unknown, with_gpus
 
 ROOT = {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4"}
@@ -523,6 +526,7 @@ ELSEWHERE = {
     "npu.card_lost",
     "daemon.component_stale",
     "network.pcie_narrow",
+    "network.speed_low",
     "network.bond_degraded",
 }
 """Rules that look at more than one metric, or at conclusions: tested below or in test_scheme and test_hysteresis."""
@@ -571,10 +575,9 @@ def test_every_rule_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("rule", FINDINGS, ids=lambda rule: rule.key)
-def test_every_rule_says_what_it_means_and_what_to_do(rule: object) -> None:
-    help_text, remedy = rule.help, rule.remedy  # type: ignore[attr-defined] # a FindingRule; object keeps the id function simple
-    assert help_text.endswith(".")
-    assert remedy.endswith((".", ")"))
+def test_every_rule_says_what_it_means_and_what_to_do(rule: FindingRule) -> None:
+    assert rule.help.endswith(".")
+    assert rule.remedy.endswith((".", ")"))
 
 
 def running() -> Node:
@@ -613,6 +616,23 @@ def test_an_adapter_with_too_few_lanes() -> None:
     node.set("network", "pcie_link_width_max", 16, interface="eth1")
     told = finding(node.judge(), "network.pcie_narrow")
     assert (told.message, told.threshold) == ("the adapter of eth1 uses 8 of 16 PCIe lanes", "< 16 count")
+
+
+def test_a_link_slower_than_port_and_cable_can_do() -> None:
+    node = healthy().set("network", "speed", 25000, interface="eth0").set("network", "speed_max", 25000, interface="eth0")
+    assert "network.speed_low" not in by_rule(node.judge())
+    node.set("network", "speed_max", 100000, interface="eth0")
+    told = finding(node.judge(), "network.speed_low")
+    assert told.message == "eth0 runs at 25000 Mb/s; port and cable can do 100000 Mb/s"
+    assert told.threshold == "< 100000 Mb/s"
+
+
+@pytest.mark.parametrize("rule", FINDINGS, ids=lambda rule: rule.key)
+def test_messages_name_labels_that_the_metric_has(rule: FindingRule) -> None:
+    fields = {field for _, field, _, _ in Formatter().parse(rule.message) if field is not None}
+    probe = rule.limit.probe
+    labels = {"card", "component"} if probe.component == "derived" else set(CATALOGUE[probe.component, probe.names[0]].labels)
+    assert fields <= labels | {"value", "edge"}
 
 
 def test_a_bond_that_lost_a_member() -> None:
