@@ -316,4 +316,24 @@ _SMART_METRICS = (
     ),
 )
 
-METRICS: tuple[MetricSpec, ...] = (*_SPACE_METRICS, *_IO_METRICS, *_ERROR_METRICS, *_RAID_METRICS, *_SMART_METRICS)
+_IDENTITY = MetricSpec(
+    "disk",
+    "disk_info",
+    "GB",
+    Kind.INFO,
+    "Size of a whole disk in 10^9 bytes, and in labels what it is; in the snapshot's specs only.",
+    f"/sys/block, {_SMART}",
+    ("device", "model", "serial", "interface", "firmware"),
+    Priority.LOW,
+    features=(Feature.WEB,),
+    reference=True,
+)
+
+METRICS: tuple[MetricSpec, ...] = (
+    *_SPACE_METRICS,
+    *_IO_METRICS,
+    *_ERROR_METRICS,
+    *_RAID_METRICS,
+    *_SMART_METRICS,
+    _IDENTITY,
+)
