@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support.golden import GoldenFile
 
 _ABSENT: list[str] = []
+
+# How long one example takes is the machine's affair: a busy one must not fail a property. Hangs are caught by pytest's timeout.
+settings.register_profile("nodeproof", deadline=None)
+settings.load_profile("nodeproof")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
