@@ -1,7 +1,6 @@
 """Tables for people: plain columns in a pipe, ``rich`` on a terminal."""
 
 import sys
-import unicodedata
 from collections.abc import Sequence
 
 __all__ = ["print_table", "printable"]
@@ -9,7 +8,7 @@ __all__ = ["print_table", "printable"]
 
 def printable(text: str, limit: int = 200) -> str:
     """``text`` without control characters, so that no label can move the cursor or colour the terminal; cut at ``limit``."""
-    clean = "".join(char if unicodedata.category(char)[0] != "C" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    clean = text if text.isprintable() else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 

@@ -1,6 +1,5 @@
 """Collectors, as a configuration asks for them."""
 
-import difflib
 import logging
 from collections.abc import Callable
 from typing import NamedTuple, cast
@@ -71,6 +70,8 @@ def assemble(config: Config, machine: Machine) -> list[CollectorEntry]:
 def _refuse_unknown(config: Config, known: list[str]) -> None:
     for name in config.collectors:
         if name not in known:
+            import difflib  # noqa: PLC0415 - only for the message
+
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise ConfigError(f"collectors.{name}", "no such collector is installed", source=config.source, remedy=remedy)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nodeproof.clock import Instant
 from nodeproof.collectors import disk, network_identity
 from nodeproof.collectors.services.identity import collect_hw_specs
+from nodeproof.collectors.services.kernel_log import KernelLog
 from nodeproof.config.schema import Config
 from nodeproof.daemon.assembly import CollectorEntry, assemble
 from nodeproof.health.evaluator import Evaluator
@@ -46,7 +47,7 @@ class Runtime:
         self.machine = machine
         self._entries = assemble(config, machine)
         enabled = [entry for entry in self._entries if entry.enabled]
-        self._scheduler = Scheduler([*_plans(enabled), *self._self_plans()], self._publish, machine.clock)
+        self._scheduler = Scheduler(self._plans(enabled), self._publish, machine.clock)
         self.interval_s = min((entry.interval_s for entry in enabled), default=1.0)
         """Cadence of the node's own snapshot: that of the quickest collector."""
         self._intervals_s = {loop.plan.collector.component: loop.plan.interval_s for loop in self._scheduler.loops}
@@ -67,6 +68,7 @@ class Runtime:
             self._sinks = Sinks(self._open_sinks())
             self._undo.append(self._sinks.close)
             self._listen()
+            self.machine.shared(KernelLog).start()
             self._undo.append(self._stop_collectors)
             self._scheduler.start()
             threading.Thread(target=self._identify, name="identity", daemon=True).start()
@@ -107,9 +109,10 @@ class Runtime:
     def _costs(self) -> dict[str, CollectorCost]:
         return self._scheduler.costs()
 
-    def _self_plans(self) -> list[CollectorPlan]:
-        source = SelfCost(self.machine.clock, self._costs, lambda: self.machine.commands.started_total)
-        return spread([(source, source.default_interval_s, None)])
+    def _plans(self, entries: list[CollectorEntry]) -> list[CollectorPlan]:
+        own = SelfCost(self.machine.clock, self._costs, lambda: self.machine.commands.started_total)
+        collectors = [(entry.collector, entry.interval_s, entry.deadline_s) for entry in entries]
+        return spread([*collectors, (own, own.default_interval_s, None)])
 
     def _open_sinks(self) -> list[Sink]:
         config, clock, stale_after = self.config, self.machine.clock, StaleAfter(self._intervals_s)
@@ -129,7 +132,9 @@ class Runtime:
         return sinks
 
     def _global_snapshots(self, directory: SnapshotDirectory) -> GlobalSnapshots:
-        snapshots = GlobalSnapshots(directory.path, self.machine.clock, self.interval_s, origin=directory.origin)
+        snapshots = GlobalSnapshots(
+            directory.path, self.machine.clock, self.interval_s, origin=directory.origin, renew=directory.renew
+        )
         snapshots.set_collectors([_info(entry) for entry in self._entries])
         snapshots.set_intervals({component: round(seconds * 1000) for component, seconds in self._intervals_s.items()})
         return snapshots
@@ -157,10 +162,6 @@ class Runtime:
     def _stop_collectors(self) -> None:
         for name in self._scheduler.stop(_STOP_S):
             _log.warning("collector %s did not come back within %g s; left behind", name, _STOP_S)
-
-
-def _plans(entries: list[CollectorEntry]) -> list[CollectorPlan]:
-    return spread([(entry.collector, entry.interval_s, entry.deadline_s) for entry in entries])
 
 
 def _info(entry: CollectorEntry) -> CollectorInfo:

@@ -20,6 +20,9 @@ _log = logging.getLogger(__name__)
 _FIRST_VERDICT_S = 2.5
 """Rates need two readings: the first verdict is given after this time, when the quickest collectors have them."""
 
+_AFTER_COLLECTORS_S = 0.05
+"""The publisher follows the collectors of its beat, while they are still in the processor's caches."""
+
 
 def serve(
     load: Callable[[], Config],
@@ -64,7 +67,8 @@ def _live(
     first_verdict: Callable[[HealthScore, Config], None],
 ) -> Runtime:
     """Publish on a fixed grid until told to end; the runtime that is alive then."""
-    began = due = runtime.machine.clock.now().mono_s
+    began = runtime.machine.clock.now().mono_s
+    due = began + _AFTER_COLLECTORS_S
     said = False
     while True:
         now = runtime.machine.clock.now().mono_s
@@ -74,7 +78,7 @@ def _live(
             return runtime
         if signal.SIGHUP in arrived:
             runtime = _reload(runtime, load, machine, notifier)
-            due = runtime.machine.clock.now().mono_s
+            due = runtime.machine.clock.now().mono_s + _AFTER_COLLECTORS_S
             continue
         now = runtime.machine.clock.now().mono_s
         if now < due:

@@ -149,6 +149,19 @@ class _Component:
         self.history = ComponentHistory(component, points)
         self.specs = SpecStash(component)
         self.lock = threading.Lock()
+        self.written: Batch | None = None
+        """The newest batch that reached its file."""
+
+    def says_nothing_new(self, batch: Batch, stale_after_s: float) -> bool:
+        """Whether ``batch`` tells, as the file does, that this node has no such thing, and the file is still far from stale."""
+        before = self.written
+        return (
+            before is not None
+            and not batch.metrics
+            and not before.metrics
+            and batch.missing == before.missing
+            and 0 <= batch.mono_s - before.mono_s < stale_after_s / 2
+        )
 
 
 class ComponentSnapshots:
@@ -182,14 +195,17 @@ class ComponentSnapshots:
         """Write the file of the batch's component. A file that cannot be written is counted and told of once, never raised."""
         kept = self._component(batch.component)
         with kept.lock:
+            stale_after_s = self._stale_after_s(batch.component)
             kept.specs.merge(batch.metrics)
-            kept.history.update(batch, self._stale_after_s(batch.component))
-            data = self._encoded(batch, kept)
+            kept.history.update(batch, stale_after_s)
+            if kept.says_nothing_new(batch, stale_after_s):
+                return
             try:
-                kept.file.put(data)
+                kept.file.put(self._encoded(batch, kept))
             except WriteError as error:
                 self.trouble.failed(str(error), batch.component)
             else:
+                kept.written = batch
                 self.trouble.healed(batch.component)
 
     def flush(self, now: Instant) -> None:

@@ -145,12 +145,20 @@ def test_one_hung_collector_leaves_the_others_alone() -> None:
     assert scheduler.stop(2.0) == []
 
 
-def test_phases_are_spread_over_the_interval() -> None:
-    plans = spread([(Scripted(good, name), 2.0, None) for name in "abcd"])
-    assert [plan.phase_s for plan in plans] == [0.0, 0.5, 1.0, 1.5]
-    assert {plan.deadline_s for plan in plans} == {10.0}
+def test_phases_are_dealt_out_over_the_beats() -> None:
+    cadences = [("a", 1.0), ("b", 1.0), ("c", 2.0), ("d", 2.0), ("e", 3.0), ("f", 3.0), ("g", 3.0), ("h", 3.0)]
+    plans = spread([(Scripted(good, name), interval_s, None) for name, interval_s in cadences])
+    beats = {plan.collector.name: int(plan.phase_s) for plan in plans}
+    assert beats == {"a": 0, "b": 0, "c": 0, "d": 1, "e": 0, "f": 1, "g": 2, "h": 0}
+    assert len({plan.phase_s for plan in plans}) == len(plans)  # never two at the same moment
+    assert all(plan.phase_s < plan.interval_s for plan in plans)
+
+
+def test_deadlines_follow_the_interval_unless_set() -> None:
+    assert spread([(Scripted(good), 2.0, None)])[0].deadline_s == 10.0
     assert spread([(Scripted(good), 60.0, None)])[0].deadline_s == 180.0
     assert spread([(Scripted(good), 60.0, 4.0)])[0].deadline_s == 4.0
+    assert spread([]) == []
 
 
 def test_checked_gives_the_batch_back() -> None:

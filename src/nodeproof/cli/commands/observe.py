@@ -4,7 +4,6 @@ import argparse
 
 from nodeproof import log
 from nodeproof.cli.options import load_config, machine_root
-from nodeproof.cli.report import print_health
 from nodeproof.config.schema import Config
 from nodeproof.daemon.service import serve
 from nodeproof.host.machine import Machine
@@ -22,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
 
     def say(health: HealthScore, config: Config) -> None:
         if options.command == "up":
+            from nodeproof.cli.report import print_health  # noqa: PLC0415 - a daemon without a reader does without
+
             print_health(health)
             print(
                 f"\nObserving. Metrics at http://{config.exporter.address}/metrics, snapshots in {config.snapshot.dir}. Ctrl-C ends.",
