@@ -189,9 +189,8 @@ def health_families_of_ours() -> set[str]:
 
 def report(samples: dict[str, Sample], ours: str, node_exporter: str) -> None:
     """Print the table, the ratios and both lists of series."""
-    print(
-        f"\n{'program':<26}{'CPU % of a core':>16}{'RSS MiB':>9}{'PSS MiB':>9}{'proc':>6}{'series':>8}{'bytes':>9}{'p50 ms':>8}{'p99 ms':>8}"
-    )
+    widths = {"CPU % of a core": 16, "RSS MiB": 9, "PSS MiB": 9, "proc": 6, "series": 8, "bytes": 9, "p50 ms": 8, "p99 ms": 8}
+    print(f"\n{'program':<26}" + "".join(head.rjust(width) for head, width in widths.items()))
     for name, sample in samples.items():
         count = sum(series_by_family(sample.body).values()) if b"# TYPE" in sample.body else 0
         ordered = sorted(sample.latencies_ms)

@@ -6,7 +6,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,7 +27,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def table(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
     lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
@@ -40,7 +40,7 @@ def metrics_page() -> str:
     parts = [
         "# Metrics\n",
         GENERATED,
-        f"{len(specs)} metrics. *Name* and *unit* are those of snapshots and JSON lines, *series* that of the exporter (base units).",
+        f"{len(specs)} metrics. *Name* and *unit* are those of snapshots and JSON lines, *series* that of the exporter.",
         "A name in **bold** is a contract of the reference. *Every* is the shortest time between two readings where it is longer",
         "than the collector's cycle. *Features* are the lists that name the metric: `w`eb, `d`fee, `h`ealth.\n",
         "Cadence that each feature asks for: "
@@ -90,8 +90,8 @@ def config_page() -> str:
             GENERATED,
             "One YAML file, all of it optional. It is the one given with `-c`, else the one named by the environment, else",
             "`/etc/nodeproof/nodeproof.yaml`, else `/etc/catmonitor/catmonitor.yaml`; without any, the defaults below hold.",
-            "`nodeproof config check` judges a file, `nodeproof config show` prints what is in force. Unknown keys and bad values are",
-            "refused, each with its line. Durations carry a unit: `500ms`, `3s`, `1h30m`.\n",
+            "`nodeproof config check` judges a file, `nodeproof config show` prints what is in force. Unknown keys and bad",
+            "values are refused, each with its line. Durations carry a unit: `500ms`, `3s`, `1h30m`.\n",
             table(("key", "default", "what"), rows),
             "## Environment\n",
             table(("variable", "what"), [(f"`{name}`", text) for name, text in ENVIRONMENT.items()]),

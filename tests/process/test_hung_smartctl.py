@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeproof.collectors.disk import create
+from nodeproof.collectors.disk.collector import create
 from nodeproof.collectors.services import smart as smart_module
 from nodeproof.collectors.services.smart import Smart, SmartReading
 from nodeproof.errors import Absence, NoData

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from nodeproof.collectors.cpu import create
+from nodeproof.collectors.cpu.collector import create
 from nodeproof.errors import CommandError
 from nodeproof.host.commands import CommandResult
 from nodeproof.host.recorded import ManualClock, recorded_machine

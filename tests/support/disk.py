@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from nodeproof.collectors.base import Collector
-from nodeproof.collectors.disk import create
+from nodeproof.collectors.disk.collector import create
 from nodeproof.errors import CommandError
 from nodeproof.host.commands import CommandResult
 from nodeproof.host.machine import Machine

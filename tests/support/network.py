@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from nodeproof.collectors import network
+from nodeproof.collectors.network import collector as network
 from nodeproof.host.recorded import ManualClock, recorded_machine
 from nodeproof.model.metric import Batch, Missing
 from support import tree

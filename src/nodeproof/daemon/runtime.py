@@ -5,7 +5,8 @@ import threading
 from collections.abc import Callable
 
 from nodeproof.clock import Instant
-from nodeproof.collectors import disk, network_identity
+from nodeproof.collectors.disk import collector as disk
+from nodeproof.collectors.network import identity as network_identity
 from nodeproof.collectors.services.identity import collect_hw_specs
 from nodeproof.collectors.services.kernel_log import KernelLog
 from nodeproof.config.schema import Config

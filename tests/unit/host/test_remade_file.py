@@ -1,6 +1,7 @@
 """A file remade again and again: whole for every reader, however slow, and made of two files in turn."""
 
 import errno
+import fcntl
 import os
 import signal
 import threading
@@ -167,7 +168,7 @@ def test_without_leases_every_turn_gets_new_files(tmp_path: Path, monkeypatch: p
     def refuse(fd: int, command: int, argument: int) -> int:
         raise OSError(errno.EACCES, "no leases here")
 
-    monkeypatch.setattr(remade_file.fcntl, "fcntl", refuse)
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
     path = tmp_path / "s.json"
     remade = RemadeFile(str(path))
     for turn in range(4):

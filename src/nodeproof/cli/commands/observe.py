@@ -24,10 +24,8 @@ def run(options: argparse.Namespace) -> int:
             from nodeproof.cli.report import print_health  # noqa: PLC0415 - a daemon without a reader does without
 
             print_health(health)
-            print(
-                f"\nObserving. Metrics at http://{config.exporter.address}/metrics, snapshots in {config.snapshot.dir}. Ctrl-C ends.",
-                flush=True,
-            )
+            print(f"\nObserving. Metrics at http://{config.exporter.address}/metrics.", flush=True)
+            print(f"Snapshots in {config.snapshot.dir}. Ctrl-C ends.", flush=True)
 
     serve(lambda: load_config(options), lambda: Machine.here(root), notifier, say)
     return 0

@@ -10,7 +10,7 @@ _CLOCK = "adjtimex(2)"
 _AER = "/sys/bus/pci/devices/*/aer_dev_*"
 
 
-def _spec(  # noqa: PLR0917 - a row of a table
+def _spec(
     name: str,
     unit: str,
     kind: Kind,

@@ -1,0 +1,1 @@
+"""Component cpu: one file a source, put together in ``collector``."""

@@ -1,0 +1,1 @@
+"""Component disk: one file a source, put together in ``collector``."""

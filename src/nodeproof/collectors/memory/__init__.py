@@ -1,0 +1,1 @@
+"""Component memory: one file a source, put together in ``collector``."""

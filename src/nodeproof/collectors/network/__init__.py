@@ -1,0 +1,1 @@
+"""Component network: one file a source, put together in ``collector``."""

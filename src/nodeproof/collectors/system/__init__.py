@@ -1,0 +1,1 @@
+"""Component system: the node as a whole, put together in ``collector``."""
