@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Callable
 
-from nodeproof.clock import Instant
 from nodeproof.collectors.disk import collector as disk
 from nodeproof.collectors.network import identity as network_identity
 from nodeproof.collectors.services.identity import collect_hw_specs
@@ -14,6 +13,7 @@ from nodeproof.daemon.assembly import CollectorEntry, assemble
 from nodeproof.health.evaluator import Evaluator
 from nodeproof.health.readings import Readings
 from nodeproof.host.machine import Machine
+from nodeproof.model.catalogue import FEATURE_INTERVALS_S, Feature
 from nodeproof.model.health import HealthScore
 from nodeproof.model.metric import Batch, Metric
 from nodeproof.model.snapshot import CollectorInfo
@@ -34,6 +34,8 @@ __all__ = ["IDENTITIES", "Runtime"]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0
+_YOUNG_S = 6.0
+"""So long after the start each beat brings something that was unknown before, and health is judged at every one."""
 
 IDENTITIES = (disk.identity, network_identity.identity)
 """What components tell once of their hardware."""
@@ -59,6 +61,11 @@ class Runtime:
         self._sinks = Sinks([self.latest])
         self._undo: list[Callable[[], object]] = []
         self._cycles_seen = 0
+        self._health: HealthScore | None = None
+        self._judged_s = 0.0
+        self._started_s = machine.clock.now().mono_s
+        # A beat's grid is not exact to the millisecond: half a beat early is in time.
+        self._judge_every_s = max(self.interval_s, min(FEATURE_INTERVALS_S[Feature.HEALTH].values())) - self.interval_s / 2
 
     def start(self) -> None:
         """Take the directory, listen, and let collectors run. What had begun is undone when any of it fails.
@@ -84,17 +91,19 @@ class Runtime:
         self.machine.close()
 
     def tick(self) -> HealthScore:
-        """Judge the node now, write its snapshot, and let sinks do what is due; called every :attr:`interval_s`."""
-        now = self.machine.clock.now()
-        health = self.judge(now)
-        if self._global is not None and self.latest.ready:
-            self._global.write(health)
-        self._sinks.flush(now)
-        return health
+        """Write the node's snapshot with its health, judged anew when that is due, and let sinks do what is due.
 
-    def judge(self, now: Instant) -> HealthScore:
-        """Health by the newest readings."""
-        return self._evaluator.evaluate(Readings(self.latest.batches(now)), now)
+        Called every :attr:`interval_s`.
+        """
+        now = self.machine.clock.now()
+        young = now.mono_s - self._started_s < _YOUNG_S
+        if self._health is None or young or now.mono_s - self._judged_s >= self._judge_every_s:
+            self._health = self._evaluator.evaluate(Readings(self.latest.batches(now)), now)
+            self._judged_s = now.mono_s
+        if self._global is not None and self.latest.ready:
+            self._global.write(self._health)
+        self._sinks.flush(now)
+        return self._health
 
     def progressed(self) -> bool:
         """Whether any collector has completed a cycle since the last call: what the watchdog is told."""
