@@ -174,7 +174,7 @@ class _Sensors:
         "board_temp",
         "voltage",
         "sensor_status",
-        "sensor_count",
+        "sensors",
     )
 
     def __init__(self, ipmi: Ipmi, board: BoardSensors) -> None:
@@ -253,7 +253,7 @@ class _Sensors:
             if labels is not None and sensor.value is not None:
                 cycle.add("sensor_status", gravity, labels)
         for state, labels in _COUNTS.items():
-            cycle.add("sensor_count", counts[state], labels)
+            cycle.add("sensors", counts[state], labels)
 
 
 def _unused(used: set[tuple[str, ...]], kind: str, label: str, *more: str, instead: str) -> str:

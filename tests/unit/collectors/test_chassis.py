@@ -58,10 +58,10 @@ _SUPERMICRO: dict[tuple[str, ...], float] = {
     ("voltage", "3.3VCC"): 2.851,
     ("sensor_status", "voltage", "3.3VCC"): 2.0,  # cr: 2.851 is below its lower critical limit 2.891
     ("sensor_status", "fan", "FANA"): 1.0,  # nc
-    ("sensor_count", "reading"): 13.0,  # 19 rows - 4 discrete - 2 na
-    ("sensor_count", "discrete"): 4.0,  # VBAT, Chassis Intru, PS1 Status, PS2 Status
-    ("sensor_count", "no_reading"): 2.0,  # P1-DIMMB1 Temp, FAN3
-    ("sensor_count", "abnormal"): 2.0,  # FANA, 3.3VCC
+    ("sensors", "reading"): 13.0,  # 19 rows - 4 discrete - 2 na
+    ("sensors", "discrete"): 4.0,  # VBAT, Chassis Intru, PS1 Status, PS2 Status
+    ("sensors", "no_reading"): 2.0,  # P1-DIMMB1 Temp, FAN3
+    ("sensors", "abnormal"): 2.0,  # FANA, 3.3VCC
     ("psu_state", "1"): 0.0,  # Presence detected
     ("psu_state", "2"): 2.0,  # Presence detected, Failure detected, Power Supply AC lost
     ("chassis_fault", "cooling"): 1.0,  # Cooling/Fan Fault : true
@@ -107,7 +107,7 @@ _HUAWEI: dict[tuple[str, ...], float] = {
     ("board_temp", "PSU1 Inlet Temp"): 33.0,
     ("voltage", "SYS 12V_1"): 12.18,
     ("sensor_status", "fan", "FAN2 R Speed"): 2.0,
-    ("sensor_count", "reading"): 17.0,  # 20 rows - 2 discrete - FAN10
+    ("sensors", "reading"): 17.0,  # 20 rows - 2 discrete - FAN10
     ("psu_redundancy", "PS Redundancy"): 2.0,  # Redundancy Lost
     ("psu_state", "1"): 0.0,  # Presence detected
     ("intrusion",): 1.0,  # Chassis Intrusion : active
@@ -197,11 +197,11 @@ def test_case_48_a_fan_is_faulty_only_when_it_had_readings_before() -> None:
     assert missing_of(once, "fan_state")[0].state is Absence.UNKNOWN
     lost = scans.scan(silent)
     assert values(lost)["fan_state", "3", "F"] == 2.0
-    assert values(lost)["sensor_count", "lost"] == 1.0
+    assert values(lost)["sensors", "lost"] == 1.0
     assert "though it had readings before" in missing_of(lost, "fan_speed")[0].reason
     back = scans.scan(b"FAN3 | 5100 | RPM | ok " + _TAIL.encode())
     assert values(back)["fan_state", "3", "F"] == 0.0
-    assert values(back)["sensor_count", "lost"] == 0.0
+    assert values(back)["sensors", "lost"] == 0.0
 
 
 def test_a_fan_that_the_tool_leaves_out_is_unknown_not_faulty() -> None:
@@ -260,7 +260,7 @@ def test_a_sensor_that_is_well_again_says_so() -> None:
     bad = b"12V | 10.1 | Volts | cr\n"
     assert values(scans.scan(bad))["sensor_status", "voltage", "12V"] == 2.0
     good = values(scans.scan(b"12V | 12.0 | Volts | ok\n"))
-    assert (good["sensor_status", "voltage", "12V"], good["sensor_count", "abnormal"]) == (0.0, 0.0)
+    assert (good["sensor_status", "voltage", "12V"], good["sensors", "abnormal"]) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("cell", "state"), [("900.000", Absence.READ_ERROR), ("na", Absence.UNKNOWN)])

@@ -350,7 +350,7 @@ CASES = [
         2,
         3,
         "the link of eth0 went down 3 times within 1 h",
-        "network.link_flap_count",
+        "network.link_flaps",
     ),
     Case("network.half_duplex", "warning", ETH0 | {"duplex": "half"}, 1, 0, "eth0 runs at half duplex", "network.duplex"),
     Case("network.speed_fell", "warning", ETH0, 25000, 10000, "eth0 runs at 40 % of the speed it had", "network.speed"),
@@ -373,7 +373,7 @@ CASES = [
         "network.ib_port_state",
     ),
     Case(
-        "network.ib_counter_saturated",
+        "network.ib_saturated",
         "warning",
         IB | {"counter": "symbol_error"},
         0,
@@ -691,7 +691,7 @@ def test_both_kinds_of_nvme_warnings_at_once() -> None:
 def test_many_things_of_one_rule_are_bounded() -> None:
     node = running()
     for number in range(30):
-        node.set("network", "link_flap_count", 3 + number, interface=f"eth{number}")
+        node.set("network", "link_flaps", 3 + number, interface=f"eth{number}")
     told = [one for one in node.judge().findings if one.rule == "network.link_flaps"]
     assert len(told) == 8
     assert told[0].message == "the link of eth29 went down 32 times within 1 h"

@@ -70,7 +70,7 @@ class Flaps:
 
     def groups(self) -> tuple[Group, ...]:
         """The one group of this source."""
-        return (Group(("link_flap_count",), self.read, LINK_PERIOD_S),)
+        return (Group(("link_flaps",), self.read, LINK_PERIOD_S),)
 
     def read(self, cycle: Cycle) -> None:
         """A number where something was seen, or where nothing can have been missed; else an absence."""
@@ -85,13 +85,11 @@ class Flaps:
             watched_throughout = watched is not None and cycle.at.mono_s - watched.since_s >= _WINDOW_S
             if seen or gap is None or never_down or watched_throughout:
                 labels = {"interface": name}
-                cycle.add("link_flap_count", seen, labels)
+                cycle.add("link_flaps", seen, labels)
             else:
                 untold.append(name)
         if untold and gap is not None:
-            cycle.miss(
-                "link_flap_count", gap.state, f"{gap.reason}; not yet watched that long: {listing(untold)}", remedy=gap.remedy
-            )
+            cycle.miss("link_flaps", gap.state, f"{gap.reason}; not yet watched that long: {listing(untold)}", remedy=gap.remedy)
 
     def _watch(self, states: Mapping[str, LinkState], at: Instant) -> None:
         kept: dict[str, _Watched] = {}

@@ -21,10 +21,10 @@ _COUNTER_NAMES = (
     "ib_throughput",
     "ib_packet_total",
     "ib_error_total",
-    "ib_error_count",
+    "ib_errors",
     "ib_xmit_wait_total",
-    "ib_hw_counter_total",
-    "ib_counter_saturated",
+    "ib_hw_total",
+    "ib_saturated",
 )
 _DATA = {"port_rcv_data": "rx", "port_xmit_data": "tx"}
 _PACKETS = {"port_rcv_packets": "rx", "port_xmit_packets": "tx"}
@@ -144,7 +144,7 @@ class _Counters:
         self._traffic()
         self._errors()
         for name, value in self._port.hw_counters.items():
-            self._total("ib_hw_counter_total", name, value, {**self._labels, "counter": name})
+            self._total("ib_hw_total", name, value, {**self._labels, "counter": name})
         self._absent()
         for metric, names in self._unrated.items():
             self._cycle.miss(metric, Absence.UNKNOWN, f"needs two readings that only grow: {listing(names)}", self._labels)
@@ -173,9 +173,9 @@ class _Counters:
                 labels = {**self._labels, "type": name}
                 growth = self._total("ib_error_total", name, value, labels)
                 if growth is not None:
-                    self._cycle.add("ib_error_count", growth[0], labels)
+                    self._cycle.add("ib_errors", growth[0], labels)
                 else:
-                    self._unknown("ib_error_count", name, value, labels)
+                    self._unknown("ib_errors", name, value, labels)
 
     def _total(self, metric: str, name: str, value: int, labels: Labels, scale: int = 1) -> tuple[int, float] | None:
         """The counter itself, and its growth; a saturated one is neither 0 nor a number."""
@@ -186,7 +186,7 @@ class _Counters:
             return rate.step(value, at)
         rate.step(None, at)
         self._cycle.miss(metric, Absence.UNKNOWN, _SATURATED, labels, remedy=_REMEDY)
-        self._cycle.add("ib_counter_saturated", 1.0, {**self._labels, "counter": name})
+        self._cycle.add("ib_saturated", 1.0, {**self._labels, "counter": name})
         return None
 
     def _unknown(self, metric: str, name: str, value: int, labels: Labels) -> None:
@@ -202,11 +202,11 @@ class _Counters:
             ("ib_throughput", _DATA),
             ("ib_packet_total", _PACKETS),
             ("ib_error_total", sys_infiniband.ERROR_COUNTERS),
-            ("ib_error_count", sys_infiniband.ERROR_COUNTERS),
+            ("ib_errors", sys_infiniband.ERROR_COUNTERS),
             ("ib_xmit_wait_total", (_WAIT,)),
         ):
             without = [name for name in names if name not in counters]
             if without:
                 self._cycle.miss(metric, Absence.UNSUPPORTED, f"the port does not count {listing(without)}", self._labels)
         if not self._port.hw_counters:
-            self._cycle.miss("ib_hw_counter_total", Absence.UNSUPPORTED, "the driver keeps no counters known here", self._labels)
+            self._cycle.miss("ib_hw_total", Absence.UNSUPPORTED, "the driver keeps no counters known here", self._labels)

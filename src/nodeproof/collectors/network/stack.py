@@ -22,7 +22,7 @@ _UDP_ERRORS: tuple[tuple[str, Labels], ...] = (
 _SNMP_NAMES = ("tcp_segments_sent", "tcp_retransmits", "tcp_retransmit_ratio", "udp_errors", "udp_error_rate")
 _LISTEN_NAMES = ("listen_overflows", "listen_drops", "listen_drop_rate")
 _SOFTNET_NAMES = ("softnet_drops", "softnet_squeezes", "softnet_drop_rate")
-_CONNTRACK_NAMES = ("conntrack_count", "conntrack_max", "conntrack_usage")
+_CONNTRACK_NAMES = ("conntrack_entries", "conntrack_max", "conntrack_usage")
 
 
 class Stack:
@@ -88,7 +88,7 @@ class Stack:
             raise NoData(Absence.NOT_APPLICABLE, "connection tracking is not loaded")
         count = self._files.read_int(f"{_CONNTRACK}/nf_conntrack_count")
         limit = self._files.read_int(f"{_CONNTRACK}/nf_conntrack_max")
-        cycle.add("conntrack_count", count)
+        cycle.add("conntrack_entries", count)
         cycle.add("conntrack_max", limit)
         if limit > 0:
             cycle.add("conntrack_usage", round(100.0 * count / limit, 2))

@@ -149,7 +149,7 @@ _SENSORS = (
         priority=Priority.HIGH,
     ),
     _own(
-        "sensor_count",
+        "sensors",
         "count",
         Kind.GAUGE,
         "Sensors of the BMC by state: reading, discrete, no_reading, lost (had readings before), abnormal.",

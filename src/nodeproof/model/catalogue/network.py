@@ -142,7 +142,7 @@ _LINKS = (
         "interface",
     ),
     _link(
-        "link_flap_count",
+        "link_flaps",
         "count",
         Kind.GAUGE,
         "Times the link went down within the last hour, by the kernel log and the carrier counter, whichever saw more.",
@@ -222,7 +222,7 @@ _STACK = (
     _stack("softnet_drops", "count", Kind.COUNTER, "Packets dropped because a processor's backlog was full.", _SOFTNET),
     _stack("softnet_squeezes", "count", Kind.COUNTER, "Times that a poll for packets ran out of its budget.", _SOFTNET),
     _stack("softnet_drop_rate", "count/s", Kind.GAUGE, "Packets a second dropped because a backlog was full.", _SOFTNET),
-    _link("conntrack_count", "count", Kind.GAUGE, "Connections that the firewall tracks.", f"{_CONNTRACK}/nf_conntrack_count"),
+    _link("conntrack_entries", "count", Kind.GAUGE, "Connections that the firewall tracks.", f"{_CONNTRACK}/nf_conntrack_count"),
     _link("conntrack_max", "count", Kind.GAUGE, "Connections that it can track.", f"{_CONNTRACK}/nf_conntrack_max"),
     _link(
         "conntrack_usage",
@@ -292,7 +292,7 @@ _RDMA = (
         "type",
     ),
     _link(
-        "ib_error_count",
+        "ib_errors",
         "count",
         Kind.GAUGE,
         "Errors since the reading before.",
@@ -309,7 +309,7 @@ _RDMA = (
         *_PORT,
     ),
     _link(
-        "ib_hw_counter_total",
+        "ib_hw_total",
         "count",
         Kind.COUNTER,
         "The driver's own counters of loss, repetition and congestion.",
@@ -318,7 +318,7 @@ _RDMA = (
         "counter",
     ),
     _link(
-        "ib_counter_saturated",
+        "ib_saturated",
         "",
         Kind.STATE,
         "1 = the counter stands at its greatest value and counts no further until it is reset; only such counters are listed.",

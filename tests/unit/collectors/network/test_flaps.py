@@ -55,8 +55,8 @@ def _flaps(host: Host, log: _Log) -> Callable[[float], dict[str, float | Absence
         host.machine.settle(5)
         collector.forget()
         batch = collector.collect()
-        found: dict[str, float | Absence] = {key[0]: value for key, value in readings(batch, "link_flap_count").items()}
-        for entry in missing_of(batch, "link_flap_count"):
+        found: dict[str, float | Absence] = {key[0]: value for key, value in readings(batch, "link_flaps").items()}
+        for entry in missing_of(batch, "link_flaps"):
             found |= dict.fromkeys(entry.reason.rpartition(": ")[2].split(", "), entry.state)
         return found
 

@@ -85,7 +85,7 @@ _BARE_LATER = [
     ("softnet_drop_rate", (), 0.2),  # 2 * 2 / 20, all on processor 0
     ("ib_throughput", ("mlx5_2", "1", "rx"), 1_200_000),  # 3 * 1000000 words * 2 ticks * 4 bytes / 20 s
     ("ib_data_total", ("mlx5_2", "1", "tx"), 120_000_000),  # 2 * 3 * 1000000 * (4 + 1) words * 4 bytes
-    ("ib_error_count", ("mlx5_3", "1", "symbol_error"), 6),  # 3 * 2 ticks
+    ("ib_errors", ("mlx5_3", "1", "symbol_error"), 6),  # 3 * 2 ticks
 ]
 _IB_READINGS = [
     ("ib_port_state", ("mlx5_0", "1", "InfiniBand", "ACTIVE"), 1),
@@ -100,9 +100,9 @@ _IB_READINGS = [
     ("ib_error_total", ("mlx5_0", "1", "link_error_recovery"), 1),
     ("ib_error_total", ("mlx5_0", "1", "link_downed"), 0),
     ("ib_xmit_wait_total", ("mlx5_0", "1"), 77),
-    ("ib_hw_counter_total", ("mlx5_2", "1", "out_of_sequence"), 12),
-    ("ib_hw_counter_total", ("mlx5_2", "1", "np_cnp_sent"), 9001),
-    ("ib_counter_saturated", ("mlx5_1", "1", "link_downed"), 1),
+    ("ib_hw_total", ("mlx5_2", "1", "out_of_sequence"), 12),
+    ("ib_hw_total", ("mlx5_2", "1", "np_cnp_sent"), 9001),
+    ("ib_saturated", ("mlx5_1", "1", "link_downed"), 1),
     ("interface_status", ("ib0", "up"), 1),
     ("link_lost", ("ens2f0np0",), 1),  # switched on, 1 time up, now down
     ("speed", ("ib0",), 100_000),
@@ -154,7 +154,7 @@ def test_every_row_of_the_catalogue_is_read_or_missing_on_every_host(tmp_path: P
     specs = component_specs("network")
     told = {metric.name for metric in batch.metrics} | {entry.name for entry in batch.missing}
     # Only counters that are stuck are listed under this name.
-    assert set(specs) - told <= {"ib_counter_saturated"}
+    assert set(specs) - told <= {"ib_saturated"}
     for metric in batch.metrics:
         assert set(metric.labels or {}) <= set(specs[metric.name].labels), metric
     keys = [(metric.name, tuple(sorted((metric.labels or {}).items()))) for metric in batch.metrics]

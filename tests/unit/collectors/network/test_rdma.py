@@ -41,11 +41,11 @@ def test_case_30_saturated_counters_are_unknown_and_named(host: Host) -> None:
     host.collect()
     batch = host.collect(10)
     stuck = {"port_xmit_wait", "link_downed", "port_xmit_discards", "excessive_buffer_overrun_errors"}
-    assert readings(batch, "ib_counter_saturated") == {("mlx5_1", "1", name): 1.0 for name in stuck}
+    assert readings(batch, "ib_saturated") == {("mlx5_1", "1", name): 1.0 for name in stuck}
     errors = {kind for device, _, kind in readings(batch, "ib_error_total") if device == "mlx5_1"}
     assert errors.isdisjoint(stuck)
     assert ("mlx5_1", "1") not in readings(batch, "ib_xmit_wait_total")
-    for metric in ("ib_error_total", "ib_error_count"):
+    for metric in ("ib_error_total", "ib_errors"):
         told = {(entry.labels or {})["type"]: entry for entry in missing_of(batch, metric) if "type" in (entry.labels or {})}
         assert set(told) == stuck - {"port_xmit_wait"}
         assert {(entry.state, entry.reason) for entry in told.values()} == {(Absence.UNKNOWN, "counter saturated, reset needed")}
@@ -59,26 +59,24 @@ def test_a_counter_that_reaches_its_end_and_is_reset_gives_no_false_rate(host: H
     seen = []
     for value in (254, 255, 0, 2):
         host.write({_counter("mlx5_0", "link_downed"): value})
-        seen.append(readings(host.collect(10), "ib_error_count").get(("mlx5_0", "1", "link_downed")))
+        seen.append(readings(host.collect(10), "ib_errors").get(("mlx5_0", "1", "link_downed")))
     assert seen == [None, None, None, 2]
 
 
 def test_growth_between_two_answers_by_measured_time(host: Host) -> None:
     first = host.collect()
-    assert readings(first, "ib_error_count") == {}
+    assert readings(first, "ib_errors") == {}
     host.write({_counter("mlx5_0", "port_rcv_data"): 1_000_000 + 5_000, _counter("mlx5_0", "symbol_error"): 8})
     batch = host.collect(20)
     assert readings(batch, "ib_throughput")["mlx5_0", "1", "rx"] == 1000.0  # 5000 words * 4 bytes / 20 s
     assert readings(batch, "ib_throughput")["mlx5_0", "1", "tx"] == 0.0
-    assert readings(batch, "ib_error_count")["mlx5_0", "1", "symbol_error"] == 5  # 8 - 3
+    assert readings(batch, "ib_errors")["mlx5_0", "1", "symbol_error"] == 5  # 8 - 3
     assert readings(batch, "ib_packet_total")["mlx5_0", "1", "tx"] == 8000
     assert readings(batch, "ib_xmit_wait_total")["mlx5_0", "1"] == 77
 
 
 def test_hw_counters_without_the_drivers_own_settings(host: Host) -> None:
-    counters = {
-        name: value for (device, _, name), value in readings(host.collect(), "ib_hw_counter_total").items() if device == "mlx5_2"
-    }
+    counters = {name: value for (device, _, name), value in readings(host.collect(), "ib_hw_total").items() if device == "mlx5_2"}
     assert {name: value for name, value in counters.items() if value} == {
         "out_of_sequence": 12,
         "packet_seq_err": 5,
@@ -102,7 +100,7 @@ def test_what_a_port_does_not_tell_is_missing(tmp_path: Path) -> None:
     assert states["ib_port_state", "b"] is Absence.READ_ERROR
     assert states["ib_width", "c"] is Absence.UNSUPPORTED
     assert states["ib_error_total", "a"] is Absence.UNSUPPORTED
-    assert states["ib_hw_counter_total", "a"] is Absence.UNSUPPORTED
+    assert states["ib_hw_total", "a"] is Absence.UNSUPPORTED
     assert readings(batch, "ib_rate") == {("c", "1"): 25_000.0}
     assert readings(batch, "ib_error_total") == {}
 

@@ -83,7 +83,7 @@ def test_conntrack_usage(tmp_path: Path) -> None:
     host.write({f"{_CONNTRACK}/nf_conntrack_count": 65536, f"{_CONNTRACK}/nf_conntrack_max": 262144})
     batch = host.cycle(0)
     assert readings(batch, "conntrack_usage") == {(): 25.0}
-    assert (readings(batch, "conntrack_count"), readings(batch, "conntrack_max")) == ({(): 65536}, {(): 262144})
+    assert (readings(batch, "conntrack_entries"), readings(batch, "conntrack_max")) == ({(): 65536}, {(): 262144})
     host.write({f"{_CONNTRACK}/nf_conntrack_max": 0})
     assert missing_of(host.cycle(10), "conntrack_usage")[0].state is Absence.NOT_APPLICABLE
 
