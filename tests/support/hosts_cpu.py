@@ -37,8 +37,8 @@ def _stat(rows: Sequence[tuple[int, ...]], tail: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def amd_stat(seconds: int) -> str:
-    """``/proc/stat`` of the large host so many seconds after the first reading.
+def amd_stat(seconds: int, cpus: int = 256) -> str:
+    """``/proc/stat`` of the large host, or of a smaller one like it, so many seconds after the first reading.
 
     Each second processor c spends c % 50 ticks in user mode (all of it also counted as guest), 10 in the kernel and 5 waiting for
     I/O; the rest of 100 it is idle.
@@ -56,7 +56,7 @@ def amd_stat(seconds: int) -> str:
             100_000 + 100 * cpu + cpu % 50 * seconds,
             0,
         )
-        for cpu in range(256)
+        for cpu in range(cpus)
     ]
     tail = {
         "intr": f"{5_000_000_000 + 40_000 * seconds} " + " ".join(["0"] * 2000),
@@ -132,9 +132,20 @@ def _energy(root: str, folder: str, name: str, energy_uj: int, range_uj: int) ->
     )
 
 
-def write_amd_cpu(root: str) -> None:
-    """Processor files of ``bare-x86-256cpu``. Threads c and c + 128 share a core; cores 0-63 are socket 0, 64-127 socket 1."""
-    write(root, "/proc/stat", amd_stat(0))
+def _threads(first: int, count: int, cores: int) -> str:
+    """CPU list of both threads of ``count`` cores."""
+    return f"{first}-{first + count - 1},{first + cores}-{first + cores + count - 1}"
+
+
+def write_amd_cpu(root: str, cpus: int = 256) -> None:
+    """Processor files of ``bare-x86-256cpu``. Threads c and c + 128 share a core; cores 0-63 are socket 0, 64-127 socket 1.
+
+    With another number of ``cpus`` a smaller host like it: up to 64 threads in one socket, a NUMA node for each 32.
+    """
+    cores, sockets = cpus // 2, 2 if cpus > 64 else 1
+    of_socket, nodes = cores // sockets, max(1, cpus // 32)
+    of_node = cores // nodes
+    write(root, "/proc/stat", amd_stat(0, cpus))
     write(root, "/proc/loadavg", "96.40 88.12 70.05 97/4211 912345")
     write(
         root,
@@ -142,22 +153,23 @@ def write_amd_cpu(root: str) -> None:
         "some avg10=4.50 avg60=3.25 avg300=1.10 total=987654321\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0",
     )
     model = "AMD EPYC 7763 64-Core Processor"
-    write(root, "/proc/cpuinfo", _x86_cpuinfo(256, "AuthenticAMD", model, microcode="0xa0011d5", cache="512 KB", cores=64))
-    _status(root, "0-255")
+    write(root, "/proc/cpuinfo", _x86_cpuinfo(cpus, "AuthenticAMD", model, microcode="0xa0011d5", cache="512 KB", cores=of_socket))
+    _status(root, f"0-{cpus - 1}")
     _lists(
         root,
-        present="0-255",
-        online="0-255",
+        present=f"0-{cpus - 1}",
+        online=f"0-{cpus - 1}",
         offline="",
-        isolated="64-67,192-195",
-        nodes={node: f"{16 * node}-{16 * node + 15},{16 * node + 128}-{16 * node + 143}" for node in range(8)},
+        isolated="64-67,192-195" if cpus == 256 else "",
+        nodes={node: _threads(of_node * node, of_node, cores) for node in range(nodes)},
     )
-    for cpu in range(256):
-        core, package = cpu % 128, cpu % 128 // 64
-        of_package = f"{64 * package}-{64 * package + 63},{64 * package + 128}-{64 * package + 191}"
-        of_core = f"{core},{core + 128}"
+    for cpu in range(cpus):
+        core = cpu % cores
+        package = core // of_socket
+        of_package = _threads(of_socket * package, of_socket, cores)
+        of_core = f"{core},{core + cores}"
         lists = {"package_cpus_list": of_package, "die_cpus_list": of_package, "core_cpus_list": of_core}
-        _topology(root, cpu, package, core % 64, lists)
+        _topology(root, cpu, package, core % of_socket, lists)
         _caches(root, cpu, ("32K", "32K", "512K", "32768K"))
         khz = {
             "scaling_cur_freq": 2_450_000 + 1000 * cpu,

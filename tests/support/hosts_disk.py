@@ -10,6 +10,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 
 from support.kernel_log import record, write_log
 from support.tree import link, write, write_all
@@ -19,6 +20,7 @@ __all__ = [
     "SAS",
     "diskstats_256",
     "hostile_mount_points",
+    "sd_name",
     "write_chip",
     "write_disks",
     "write_sick_storage",
@@ -26,12 +28,13 @@ __all__ = [
 ]
 
 
-def _sd(number: int) -> str:
+def sd_name(number: int) -> str:
+    """Name of SCSI disk ``number``: ``sda`` ... ``sdz``, ``sdaa`` ..."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     return f"sd{letters[number]}" if number < 26 else f"sd{letters[number // 26 - 1]}{letters[number % 26]}"
 
 
-SAS = tuple(_sd(number) for number in range(48))
+SAS = tuple(sd_name(number) for number in range(48))
 NVME = tuple(f"nvme{number}n1" for number in range(16))
 
 _BASE = (1000, 10, 80_000, 500, 2000, 20, 160_000, 4000, 0, 3000, 4500, 100, 0, 40_960, 50, 30, 20)
@@ -42,10 +45,10 @@ def _counters(factor: int, tick: int) -> str:
     return " ".join(str(factor * (base + tick * step)) for base, step in zip(_BASE, _STEP, strict=True))
 
 
-def diskstats_256(tick: int) -> str:
+def diskstats_256(tick: int, disks: Sequence[str] = (*SAS, *NVME)) -> str:
     """``/proc/diskstats`` after ``tick`` steps; what is no whole disk counts as busily, and must not be seen."""
     lines = [f"   7       {number} loop{number} {_counters(900, tick)}" for number in range(4)]
-    for number, name in enumerate((*SAS, *NVME)):
+    for number, name in enumerate(disks):
         lines.append(f"   8 {16 * number:7d} {name} {_counters(number + 1, tick)}")
         part = f"{name}p1" if name.startswith("nvme") else f"{name}1"
         lines.append(f"   8 {16 * number + 1:7d} {part} {_counters(number + 1, tick)}")
@@ -73,12 +76,12 @@ def _on_bus(root: str, name: str, parent: str, files: dict[str, str | int]) -> N
     link(root, f"/sys/block/{name}/device", f"../../devices/bus/{parent}")
 
 
-def write_disks(root: str) -> None:
-    """The disks of ``bare-x86-256cpu`` at tick 0."""
-    for number, name in enumerate(SAS):
+def write_disks(root: str, sas: Sequence[str] = SAS, nvme: Sequence[str] = NVME) -> None:
+    """The disks of ``bare-x86-256cpu`` at tick 0, or fewer of them."""
+    for number, name in enumerate(sas):
         _block(root, name, f"8:{16 * number}", 7_814_037_168, queue__rotational=1, diskseq=number + 1)
         _on_bus(root, name, f"0:0:{number}:0", {"type": 0, "vendor": "SEAGATE", "model": "ST4000NM0025", "rev": "N003"})
-    for number, name in enumerate(NVME):
+    for number, name in enumerate(nvme):
         _block(root, name, f"259:{number}", 7_501_476_528, queue__discard_max_bytes=2_199_023_255_040, diskseq=100 + number)
         files: dict[str, str | int] = {
             "model": "SAMSUNG MZQL23T8HCLS-00A07",
@@ -99,7 +102,7 @@ def write_disks(root: str) -> None:
     write_all(root, "/sys/block/md0/md", {"sync_action": "idle", "sync_completed": "none", "mismatch_cnt": 0})
     for member in ("sda1", "sdb1"):
         write(root, f"/sys/block/md0/md/dev-{member}/state", "in_sync")
-    write(root, "/proc/diskstats", diskstats_256(0))
+    write(root, "/proc/diskstats", diskstats_256(0, (*sas, *nvme)))
     write(root, "/proc/1/mountinfo", _MOUNTS_256)
     write(root, "/etc/fstab", "/dev/mapper/vg-root / ext4 defaults 0 1\n")
     write(root, "/statvfs.json", json.dumps(_SPACE_256))

@@ -5,7 +5,7 @@ Interface number ``n`` (from 0, in the order of :data:`NAMES`) stands at ``(n + 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nodeproof.sources.sys_infiniband import ERROR_COUNTERS
 
@@ -34,23 +34,24 @@ _OFF = {"eno2"}
 """Switched off by the administrator."""
 _UNKNOWN = {"tap0": "1", "tun0": "0", "vxlan7": "1"}
 """Interfaces that keep no state, and their carrier."""
-_CPUS = 256
 
 
-def write_network(root: str, *, tick: int = 0, veths: int = 32) -> None:
-    """Write the files as they stand after ``tick`` steps."""
-    lines = [_line(name, number + 1, tick) for number, name in enumerate(NAMES)]
+def write_network(
+    root: str, *, tick: int = 0, veths: int = 32, names: Sequence[str] = NAMES, adapters: int = len(_IB), cpus: int = 256
+) -> None:
+    """Write the files as they stand after ``tick`` steps; ``names``: other interfaces than those of the large host."""
+    lines = [_line(name, number + 1, tick) for number, name in enumerate(names)]
     lines += [_line(f"veth{number:07x}", 1, tick) for number in range(veths)]
     _write(root, {"proc/net/dev": _HEADER + _line("lo", 5, tick) + "".join(lines)})
-    # 256 processors: number n has processed n + 1 packets a tick; processor 0 has dropped two more each tick.
-    rows = [f"{(cpu + 1) * (tick + 1):08x} {2 * tick if cpu == 0 else 0:08x} 00000001 00000000\n" for cpu in range(_CPUS)]
+    # Processor number n has processed n + 1 packets a tick; processor 0 has dropped two more each tick.
+    rows = [f"{(cpu + 1) * (tick + 1):08x} {2 * tick if cpu == 0 else 0:08x} 00000001 00000000\n" for cpu in range(cpus)]
     _write(root, {"proc/net/softnet_stat": "".join(rows)})
-    _write(root, {f"proc/net/bonding/{bond}": _bond(bond) for bond in _BONDS})
+    _write(root, {f"proc/net/bonding/{bond}": _bond(bond) for bond in _BONDS if bond in names})
     _write(root, _stack(tick))
-    for number in range(len(_IB)):
+    for number in range(adapters):
         _write(root, _adapter(number, tick))
     if not os.path.exists(os.path.join(root, "sys/class/net/lo")):
-        for name in ("lo", *NAMES, *(f"veth{number:07x}" for number in range(veths))):
+        for name in ("lo", *names, *(f"veth{number:07x}" for number in range(veths))):
             _class_files(root, name)
 
 
@@ -110,12 +111,12 @@ def _bond(bond: str) -> str:
 
 
 def _class_files(root: str, name: str) -> None:
-    physical = name in _PORTS or name in _IB or name in {"eno1", "eno2"}
+    physical = name.startswith(("ens", "ib", "eno"))
     down, off = name in _DOWN, name in _OFF
     files = {
         "operstate": "unknown" if name in _UNKNOWN or name == "lo" else "down" if down or off else "up",
         "flags": "0x1002" if off else "0x1003",
-        "mtu": "9000" if name in _PORTS else "1500",
+        "mtu": "9000" if name.startswith("ens") else "1500",
         "carrier_changes": "3" if down else "2",
         "carrier_up_count": "0" if off else "1",
         "carrier_down_count": "2" if down else "1",
