@@ -71,8 +71,10 @@ class _Track:
 
     def gained(self, mono_s: float) -> float:
         """Gained within the window that ends at ``mono_s``."""
-        begin = mono_s - self._window_s
         rises = self._rises
+        if not rises:
+            return 0.0
+        begin = mono_s - self._window_s
         while rises and rises[0].mono_s <= begin:
             del rises[0]
         return sum(rise.gain for rise in rises)

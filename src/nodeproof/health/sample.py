@@ -1,6 +1,6 @@
 """From readings to the numbers that a rule judges."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from nodeproof.clock import Instant
@@ -57,12 +57,7 @@ def look(probe: Probe, moment: Moment) -> Sight:
     readings = moment.readings
     if probe.from_zero:
         _mark_families(probe, moment)
-    metrics = [
-        metric
-        for name in probe.names
-        for metric in readings.metrics(probe.component, name)
-        if not probe.where or _matches(probe.where, metric.labels)
-    ]
+    metrics = _looked_for(probe, readings)
     absences = [
         entry
         for name in probe.names
@@ -79,6 +74,17 @@ def look(probe: Probe, moment: Moment) -> Sight:
     unread += doubts
     read = {entity_of(probe, one.labels) for one in metrics} if probe.how is How.POOL else {one.entity for one in samples}
     return Sight(samples, unread, applies=True, known=_known(probe, read, unread) if samples else 0.0)
+
+
+def _looked_for(probe: Probe, readings: Readings) -> Sequence[Metric]:
+    if len(probe.names) == 1 and not probe.where:
+        return readings.metrics(probe.component, probe.names[0])
+    return [
+        metric
+        for name in probe.names
+        for metric in readings.metrics(probe.component, name)
+        if not probe.where or _matches(probe.where, metric.labels)
+    ]
 
 
 def _mono_s(probe: Probe, moment: Moment) -> float:
@@ -126,12 +132,14 @@ def _never_told(probe: Probe) -> Missing:
 
 def entity_of(probe: Probe, labels: Labels | None) -> tuple[str, ...]:
     """Which thing labels speak of; empty where they name none."""
-    if not probe.entity or labels is None:
+    keys = probe.entity
+    if not keys or labels is None:
         return ()
-    return tuple(labels.get(key, "") for key in probe.entity)
+    # Asked for thousands of readings at each judgement, most of them told apart by one label.
+    return (labels.get(keys[0], ""),) if len(keys) == 1 else tuple([labels.get(key, "") for key in keys])
 
 
-def _samples(probe: Probe, metrics: list[Metric], moment: Moment) -> tuple[list[Sample], list[Missing]]:
+def _samples(probe: Probe, metrics: Sequence[Metric], moment: Moment) -> tuple[list[Sample], list[Missing]]:
     readings, growth = moment.readings, moment.growth
     mono_s = _mono_s(probe, moment)
     if probe.how is How.GROWTH:
@@ -164,14 +172,18 @@ def is_counter(readings: Readings, metric: Metric) -> bool:
 
 
 def _grown(
-    probe: Probe, metrics: list[Metric], readings: Readings, growth: Growth, mono_s: float
+    probe: Probe, metrics: Sequence[Metric], readings: Readings, growth: Growth, mono_s: float
 ) -> tuple[list[Sample], list[Missing]]:
     samples: list[Sample] = []
     doubts: list[Missing] = []
+    counters: dict[str, bool] = {}
     for metric in metrics:
         key = series(probe, metric)
         stamp = stamp_of(metric, mono_s)
-        if is_counter(readings, metric):
+        counts = counters.get(metric.name)
+        if counts is None:
+            counts = counters[metric.name] = is_counter(readings, metric)
+        if counts:
             late = probe.from_zero and growth.began_before(_family(probe, metric.name), mono_s)
             gain = growth.of_counter(key, metric.value, stamp, mono_s, probe.window_s, from_zero=late)
         else:
