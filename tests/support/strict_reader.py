@@ -9,7 +9,7 @@ offset are all errors. Unknown keys are let pass, as a typed reader does. ``dedu
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -362,16 +362,19 @@ def read_global(path: Path) -> GlobalFile:
     return _load(path, _global)
 
 
-def read_component(path: Path) -> ComponentFile:
-    """Read ``snapshot_<component>.json``. Raises StrictError, also when the name tells another component."""
+def read_component(path: Path, also: Collection[str] = ()) -> ComponentFile:
+    """Read ``snapshot_<component>.json``. Raises StrictError, also when the name tells another component.
+
+    ``also``: components beyond the seven of the format, whose files have the same form.
+    """
     component = path.name.removeprefix("snapshot_").removesuffix(".json")
-    if component not in _COMPONENTS:
+    if component not in _COMPONENTS and component not in also:
         raise StrictError([f"{path.name}: {component!r} is no component"])
     return _load(path, lambda node: _component(node, component))
 
 
-def read_directory(folder: Path) -> Directory:
-    """Read every snapshot file of ``folder``. Raises StrictError with the problems of all of them."""
+def read_directory(folder: Path, also: Collection[str] = ()) -> Directory:
+    """Read every snapshot file of ``folder``. Raises StrictError with the problems of all of them; ``also`` as above."""
     problems: list[str] = []
     overall: GlobalFile | None = None
     try:
@@ -381,7 +384,7 @@ def read_directory(folder: Path) -> Directory:
     components: dict[str, ComponentFile] = {}
     for path in sorted(folder.glob("snapshot_*.json")):
         try:
-            found = read_component(path)
+            found = read_component(path, also)
             components[found.component] = found
         except StrictError as error:
             problems += error.problems

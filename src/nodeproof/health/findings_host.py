@@ -342,10 +342,10 @@ _DAEMON = (
         "daemon",
         "collector_failing",
         _WARNING,
-        grown("daemon", "collector_failures_total", 600, "collector"),
-        "collector {collector} failed {value} times within 10 min",
-        "A collector raised an error: what it observes could not be told.",
-        "The daemon's log has the error.",
+        state("daemon", "collector_failing", "collector", enter=1),
+        "collector {collector} fails: what it observes cannot be told",
+        "A collector raised an error, returned rubbish, or could not be loaded.",
+        "The daemon's log and the snapshot of its component (missing) have the error.",
     ),
 )
 

@@ -31,7 +31,7 @@ class EntryPoint(NamedTuple):
             found: object = import_module(module)
             for attribute in attributes.split(".") if attributes else ():
                 found = getattr(found, attribute)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = f"plug-in {self.name} ({self.target} of {self.distribution}) cannot be loaded: {error}"
             raise NodeproofError(text) from error
         return found

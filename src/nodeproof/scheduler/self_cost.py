@@ -51,6 +51,7 @@ class SelfCost:
             add("collector_wall_total", round(cost.wall_s, 6), labels)
             add("collector_last_wall", round(cost.last_wall_s, 6), labels)
             add("collector_hung", round(cost.hung_s, 3), labels)
+            add("collector_failing", int(cost.failing), labels)
         add("commands_total", self._commands_total())
         add("cpu_total", round(own_process.cpu_s(), 3))
         add("resident_memory", own_process.resident_bytes())

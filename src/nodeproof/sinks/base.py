@@ -3,6 +3,7 @@
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -20,15 +21,23 @@ _MIN_STALE_AFTER_S = 5.0
 _INTERVALS = 3
 _DEFAULT_STALE_AFTER_S = 15.0
 _PLAIN = frozenset({int, float})
+_TELL_AGAIN_S = 60.0
+_MOST_TOLD = 256
+"""Problems remembered, so that one whose text never repeats cannot fill the memory."""
 
 
 class Trouble:
-    """Failures of one sink: counted each time, told once when they begin or change, and once when they end."""
+    """Failures of one sink: counted each time, told once when they begin or change, and once when they end.
+
+    One that comes and goes is told of once a minute.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._lock = threading.Lock()
         self._problems: dict[str, str] = {}
+        self._told: dict[tuple[str, str], float] = {}
+        """When each problem of each part was told of last, in seconds of CLOCK_MONOTONIC."""
         self.total = 0
 
     @property
@@ -40,7 +49,7 @@ class Trouble:
         """``part`` of it failed, for this reason."""
         with self._lock:
             self.total += 1
-            fresh = self._problems.get(part) != problem
+            fresh = self._problems.get(part) != problem and self._may_tell(part, problem)
             self._problems[part] = problem
         if fresh:
             _log.error("%s: %s", self._what, problem)
@@ -51,7 +60,18 @@ class Trouble:
             return
         with self._lock:
             self._problems.pop(part, None)
-        _log.warning("%s: works again (%s failures so far)", f"{self._what} {part}".strip(), self.total)
+            fresh = self._may_tell(part, "")
+        if fresh:
+            _log.warning("%s: works again (%s failures so far)", f"{self._what} {part}".strip(), self.total)
+
+    def _may_tell(self, part: str, problem: str) -> bool:
+        now_s = time.monotonic()
+        if now_s - self._told.get((part, problem), -math.inf) < _TELL_AGAIN_S:
+            return False
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+        self._told[part, problem] = now_s
+        return True
 
 
 class Sink(Protocol):
@@ -141,7 +161,7 @@ class Sinks:
         """Hand ``batch`` to every sink, in order."""
         batch = finite(batch)
         for sink in self._sinks:
-            self._guard(sink, "write", partial(sink.write, batch))
+            self._guard(sink, f"write {batch.component}", partial(sink.write, batch))
 
     def flush(self, now: Instant) -> None:
         """Let every sink do what is due."""

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from nodeproof.clock import SystemClock
+from nodeproof.errors import Absence
 from nodeproof.model.metric import Batch
-from nodeproof.scheduler.loop import CollectorLoop, CollectorPlan, checked
+from nodeproof.scheduler.loop import CollectorLoop, CollectorPlan
 from nodeproof.scheduler.scheduler import Scheduler, spread
 
 
@@ -76,15 +77,91 @@ def test_a_cycle_that_raises_is_counted_and_the_next_one_runs() -> None:
         return good(number)
 
     published, loop = run(Scripted(act), 0.3)
-    assert published[0].sequence == 2
+    [absence] = published[0].missing
+    assert (absence.component, absence.name, absence.state) == ("cpu", "*", Absence.READ_ERROR)
+    assert absence.reason == "collector cpu failed: RuntimeError: no such sensor"
+    assert published[1].sequence == 2
+    assert published[1].missing == []
     assert loop.cost().failures == 1
     assert loop.cost().last_error == ""
+    assert loop.cost().failing, "it failed within the last minute"
+
+
+@pytest.mark.parametrize("problem", [SystemExit(0), KeyboardInterrupt(), MemoryError(), RecursionError("deep")])
+def test_nothing_that_is_raised_ends_the_loop(problem: BaseException) -> None:
+    def act(number: int) -> object:
+        if number < 3:
+            raise problem
+        return good(number)
+
+    published, loop = run(Scripted(act), 0.4)
+    assert [batch.sequence for batch in published if not batch.missing][:2] == [3, 4]
+    assert loop.cost().failures == 2
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_an_error_without_words_is_an_error_all_the_same() -> None:
+    def act(_: int) -> object:
+        raise UnspeakableError
+
+    _, loop = run(Scripted(act), 0.1)
+    assert loop.cost().last_error == "UnspeakableError"
+
+
+def test_a_reader_that_raises_costs_one_cycle() -> None:
+    heard: list[Batch] = []
+
+    def publish(batch: Batch) -> None:
+        heard.append(batch)
+        if len(heard) == 1:
+            raise OSError("full")
+
+    loop = CollectorLoop(CollectorPlan(Scripted(good), 0.05, 5.0), publish, SystemClock())
+    loop.start()
+    time.sleep(0.2)
+    loop.ask_to_stop()
+    assert loop.join(5.0)
+    assert loop.cost().failures == 1
+    assert len(heard) >= 2
+
+
+def test_an_error_that_never_reads_the_same_is_told_of_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    def act(number: int) -> object:
+        if number % 2:
+            raise ValueError(f"at {number}")
+        return good(number)
+
+    run(Scripted(act), 0.4)
+    assert [record.getMessage() for record in caplog.records] == ["collector cpu failed: ValueError: at 1"]
+
+
+def test_what_comes_back_after_the_end_is_not_published() -> None:
+    """A collector that hung through a reload must not write over what its successor has read."""
+    began, release = threading.Event(), threading.Event()
+
+    def act(number: int) -> object:
+        began.set()
+        release.wait(5.0)
+        return good(number)
+
+    published: list[Batch] = []
+    loop = CollectorLoop(CollectorPlan(Scripted(act), 0.05, 5.0), published.append, SystemClock())
+    loop.start()
+    assert began.wait(5.0)
+    loop.ask_to_stop()
+    release.set()
+    assert loop.join(5.0)
+    assert published == []
 
 
 @pytest.mark.parametrize("rubbish", [None, 7, "text", [], Batch("memory", "t", 0.0, [], [])])
 def test_rubbish_is_refused(rubbish: object) -> None:
     published, loop = run(Scripted(lambda _: rubbish), 0.1)
-    assert published == []
+    assert all(batch.metrics == [] and batch.missing[0].state is Absence.READ_ERROR for batch in published)
     assert loop.cost().failures == loop.cost().cycles >= 1
     assert loop.cost().last_error.startswith(("TypeError: returned", "ValueError: returned a batch of component 'memory'"))
 
@@ -159,8 +236,3 @@ def test_deadlines_follow_the_interval_unless_set() -> None:
     assert spread([(Scripted(good), 60.0, None)])[0].deadline_s == 180.0
     assert spread([(Scripted(good), 60.0, 4.0)])[0].deadline_s == 4.0
     assert spread([]) == []
-
-
-def test_checked_gives_the_batch_back() -> None:
-    batch = good(1)
-    assert checked(batch, "cpu") is batch

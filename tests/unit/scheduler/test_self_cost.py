@@ -11,7 +11,9 @@ from nodeproof.model.catalogue import component_specs
 from nodeproof.scheduler.loop import CollectorCost
 from nodeproof.scheduler.self_cost import COMPONENT, SelfCost
 
-COST = CollectorCost(cycles=7, failures=2, skipped=1, cpu_s=0.5, wall_s=1.25, last_wall_s=0.125, hung_s=3.0, last_error="x")
+COST = CollectorCost(
+    cycles=7, failures=2, skipped=1, cpu_s=0.5, wall_s=1.25, last_wall_s=0.125, hung_s=3.0, last_error="x", failing=True
+)
 
 
 def test_every_figure_of_a_collector_is_there() -> None:
@@ -25,6 +27,7 @@ def test_every_figure_of_a_collector_is_there() -> None:
         "collector_wall_total": (1.25, "s"),
         "collector_last_wall": (0.125, "s"),
         "collector_hung": (3.0, "s"),
+        "collector_failing": (1, ""),
     }
     assert {metric.name for metric in batch.metrics} == set(component_specs(COMPONENT))
     assert next(metric.value for metric in batch.metrics if metric.name == "commands_total") == 4

@@ -53,10 +53,45 @@ def test_a_broken_sink_costs_the_others_nothing_and_is_told_of_once(caplog: pyte
         sinks.close()
     assert sinks.statuses()[0] == SinkStatus("broken", 4, "")
     assert [record.getMessage() for record in caplog.records] == [
-        "broken (write): works again (4 failures so far)",
+        "broken (write cpu): works again (4 failures so far)",
         "broken (flush): works again (4 failures so far)",
     ]
     assert broken.heard[-1] == "closed"
+
+
+def test_one_component_that_cannot_be_written_is_told_of_once_though_others_can(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Recorder("picky")
+    sinks = Sinks([sink])
+    for _ in range(3):
+        sink.broken = True
+        sinks.write(batch([metric("usage", 1.0)]))
+        sink.broken = False
+        sinks.write(batch([metric("usage", 1.0, component="memory")], component="memory"))
+    assert [record.getMessage() for record in caplog.records] == ["picky: OSError: no room"]
+
+
+def test_trouble_that_comes_and_goes_is_told_of_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr("nodeproof.sinks.base.time.monotonic", lambda: now_s)
+    trouble = Trouble("x")
+    for _ in range(5):
+        trouble.failed("full", "a")
+        trouble.healed("a")
+    told = ["x: full", "x a: works again (1 failures so far)"]
+    assert [record.getMessage() for record in caplog.records] == told
+    now_s += 60.0
+    trouble.failed("full", "a")
+    assert [record.getMessage() for record in caplog.records] == [*told, "x: full"]
+    assert trouble.total == 6
+
+
+def test_problems_that_never_repeat_do_not_fill_the_memory() -> None:
+    trouble = Trouble("x")
+    for number in range(1000):
+        trouble.failed(f"problem {number}")
+    assert len(trouble._told) <= 256
 
 
 def test_trouble_that_changes_its_face_is_told_again(caplog: pytest.LogCaptureFixture) -> None:

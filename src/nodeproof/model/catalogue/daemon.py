@@ -30,6 +30,9 @@ METRICS: tuple[MetricSpec, ...] = (
     _row("collector_wall_total", "s", Kind.COUNTER, "Wall time of a collector's cycles."),
     _row("collector_last_wall", "s", Kind.GAUGE, "Wall time of the newest cycle."),
     _row("collector_hung", "s", Kind.GAUGE, "How long the cycle in flight has overrun its deadline; 0 when it has not."),
+    _row(
+        "collector_failing", "", Kind.STATE, "1 when a cycle has failed within the last minute, or the last two cycles; else 0."
+    ),
     _row("commands_total", "count", Kind.COUNTER, "Outside programs started.", ()),
     _row("cpu_total", "s", Kind.COUNTER, "CPU time of the whole process, ended children included.", ()),
     _row("resident_memory", "bytes", Kind.GAUGE, "Resident set of the process.", ()),
