@@ -10,6 +10,10 @@
     ├── CommandError        an outside program could not do its work
     ├── SnapshotError       a snapshot directory or file cannot be used
     ├── WriteError          a file could not be written; the old one is intact
+    ├── RunError            a benchmark or stress job could not do its work
+    │   ├── ParamError      a parameter of it is unknown, missing or out of its domain
+    │   ├── RunCancelled    it saw that it should stop
+    │   └── RecordError     what is kept of a run cannot be read, written or believed
     └── AddressInUseError   a port or socket already has an owner
 
 Every message names the thing, the place and the remedy. Only the command line turns them into exit codes.
@@ -25,7 +29,11 @@ __all__ = [
     "ConfigError",
     "NoData",
     "NodeproofError",
+    "ParamError",
     "ParseError",
+    "RecordError",
+    "RunCancelled",
+    "RunError",
     "SnapshotError",
     "UsageError",
     "WriteError",
@@ -133,3 +141,23 @@ class AddressInUseError(NodeproofError):
         self.address = address
         self.holder = holder
         super().__init__(f"{address} is already in use by {holder}; {remedy}")
+
+
+class RunError(NodeproofError):
+    """A benchmark or stress job could not do its work; the message names what is missing."""
+
+
+class ParamError(RunError):
+    """A parameter is unknown, missing, of the wrong type or out of its domain. ``key`` names it, empty when several are meant."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        self.key = key
+        super().__init__(problem)
+
+
+class RunCancelled(RunError):  # noqa: N818 - it is an order followed, not a failure
+    """The work saw that it should stop, and stopped."""
+
+
+class RecordError(RunError):
+    """A run's record, its store or an artifact cannot be read, written or believed."""
