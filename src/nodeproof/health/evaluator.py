@@ -13,7 +13,7 @@ from nodeproof.health.growth import Growth
 from nodeproof.health.latch import Latches
 from nodeproof.health.readings import Readings
 from nodeproof.health.rules import DAY_S, Concern, How, Probe
-from nodeproof.health.sample import Moment, is_counter, series, stamp_of
+from nodeproof.health.sample import Moment, Seen, is_counter, series, stamp_of
 from nodeproof.health.scheme import ACCELERATORS, ANSWERS, COUNTS, SCHEMES, WEIGHT_SCHEMES, Fleet, FleetState, choose
 from nodeproof.health.scoring import ComponentState, judge_component, total_of
 from nodeproof.health.watch import Watch
@@ -71,6 +71,7 @@ class Evaluator:
             self._concerns.setdefault(concern.component, []).append(concern)
         self._fleet = Fleet()
         self._growth = Growth()
+        self._seen: dict[int, Seen] = {}
         self._latches = Latches(confirm=confirm)
         self._watch = Watch(FINDINGS, self._latches)
         self._states: dict[str, ComponentState] = {}
@@ -97,7 +98,7 @@ class Evaluator:
     def evaluate(self, readings: Readings, at: Instant) -> HealthScore:
         """The health of the node at ``at``."""
         self._take_noted(readings)
-        moment = Moment(readings, self._growth, at, self._changed(readings))
+        moment = Moment(readings, self._growth, at, self._changed(readings), self._seen)
         fleet = self._fleet.look(readings)
         readings.derive(DERIVED, _derived(readings, fleet))
         scheme = choose(self.ruleset, self._weight_scheme, fleet)

@@ -77,12 +77,16 @@ class Latches:
     def __init__(self, *, confirm: bool) -> None:
         self._confirm = confirm
         self._rules: dict[str, dict[tuple[str, ...], Latch]] = {}
+        self._fed: dict[str, Sight] = {}
 
     def feed(self, rule: str, limit: Limit, sight: Sight, moment: Moment) -> None:
         """Take in what was seen. A thing that can no longer be read keeps its state: it has not been seen good.
 
-        A thing that is gone, while the rest can be read, takes its state with it.
+        A thing that is gone, while the rest can be read, takes its state with it. The same sight twice changes nothing.
         """
+        if self._fed.get(rule) is sight:
+            return
+        self._fed[rule] = sight
         readings, at = moment.readings, moment.at
         latches = self._rules.get(rule)
         worst = _worst(limit, sight.samples)

@@ -1,5 +1,6 @@
 """From readings to the numbers that a rule judges."""
 
+import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from nodeproof.health.rules import How, Probe
 from nodeproof.model.catalogue import Kind
 from nodeproof.model.metric import Labels, Metric, Missing
 
-__all__ = ["Moment", "Sample", "Sight", "entity_of", "is_counter", "look", "series", "stamp_of"]
+__all__ = ["Moment", "Sample", "Seen", "Sight", "entity_of", "is_counter", "look", "series", "stamp_of"]
 
 _NOT_ASKED = "no collector brought it"
 _SECOND_READING = "a second reading is needed to tell growth"
@@ -39,6 +40,8 @@ class Moment(NamedTuple):
     changed: Collection[str]
     """Components with a batch that was not judged before. The others have nothing new to say: conditions move with fresh readings
     only, and growth is reckoned up to the newest of them."""
+    seen: "dict[int, Seen]"
+    """What each probe saw before, by its identity. Outlives the moment."""
 
 
 class Sight(NamedTuple):
@@ -52,39 +55,65 @@ class Sight(NamedTuple):
     """Share of the things looked for that could be read, 0 to 1."""
 
 
+class Seen(NamedTuple):
+    """A sight and all that it was reckoned from."""
+
+    probe: Probe
+    """Kept, so that its identity stays its own."""
+    found: list[Sequence[Metric]]
+    told: list[Sequence[Missing]]
+    sight: Sight
+
+
 def look(probe: Probe, moment: Moment) -> Sight:
-    """Everything that ``probe`` is about."""
+    """Everything that ``probe`` is about.
+
+    The same sight as the last time, the same object, when nothing of that was read anew since: slow groups hand out what they
+    read last, and most of what a large host tells comes from slow groups.
+    """
     readings = moment.readings
     if probe.from_zero:
         _mark_families(probe, moment)
-    metrics = _looked_for(probe, readings)
-    absences = [
-        entry
-        for name in probe.names
-        for entry in readings.missing(probe.component, name)
-        if not probe.where or _may_match(probe.where, entry.labels)
-    ]
+    found = [readings.metrics(probe.component, name) for name in probe.names]
+    told = [readings.missing(probe.component, name) for name in probe.names]
+    seen = moment.seen.get(id(probe))
+    if seen is not None and _same(found, seen.found) and _same(told, seen.told):
+        return seen.sight
+    sight = _reckon(probe, moment, found, told)
+    if _stands(probe, sight):
+        moment.seen[id(probe)] = Seen(probe, found, told, sight)
+    else:
+        moment.seen.pop(id(probe), None)
+    return sight
+
+
+def _same(one: Sequence[Sequence[object]], other: Sequence[Sequence[object]]) -> bool:
+    return all(len(a) == len(b) and all(map(operator.is_, a, b)) for a, b in zip(one, other, strict=True))
+
+
+def _stands(probe: Probe, sight: Sight) -> bool:
+    """Whether ``sight`` follows from its readings alone: growth fades with time, and factors are read elsewhere."""
+    if probe.factor:
+        return False
+    return probe.how is not How.GROWTH or not any(sample.value for sample in sight.samples)
+
+
+def _reckon(probe: Probe, moment: Moment, found: Sequence[Sequence[Metric]], told: Sequence[Sequence[Missing]]) -> Sight:
+    metrics: Sequence[Metric]
+    if len(found) == 1 and not probe.where:
+        metrics = found[0]
+    else:
+        metrics = [metric for metrics in found for metric in metrics if not probe.where or _matches(probe.where, metric.labels)]
+    absences = [entry for entries in told for entry in entries if not probe.where or _may_match(probe.where, entry.labels)]
     unread = [entry for entry in absences if entry.state is not Absence.NOT_APPLICABLE]
     if not metrics and not unread:
-        told = bool(absences) or any(readings.metrics(probe.component, name) for name in probe.names)
-        if told:
+        if absences or any(found):
             return Sight([], [], applies=False, known=1.0)
         return Sight([], [_never_told(probe)], applies=True, known=0.0)
     samples, doubts = _samples(probe, metrics, moment)
     unread += doubts
     read = {entity_of(probe, one.labels) for one in metrics} if probe.how is How.POOL else {one.entity for one in samples}
     return Sight(samples, unread, applies=True, known=_known(probe, read, unread) if samples else 0.0)
-
-
-def _looked_for(probe: Probe, readings: Readings) -> Sequence[Metric]:
-    if len(probe.names) == 1 and not probe.where:
-        return readings.metrics(probe.component, probe.names[0])
-    return [
-        metric
-        for name in probe.names
-        for metric in readings.metrics(probe.component, name)
-        if not probe.where or _matches(probe.where, metric.labels)
-    ]
 
 
 def _mono_s(probe: Probe, moment: Moment) -> float:

@@ -22,6 +22,7 @@ class Watch:
         self._rules = rules
         self._latches = latches
         self._good: dict[str, set[tuple[str, ...]]] = {rule.key: set() for rule in rules if rule.after_good}
+        self._looks: dict[str, Sight] = {}
         self.sights: dict[str, Sight] = {}
         """What each rule saw the last time, by its key."""
 
@@ -46,6 +47,9 @@ class Watch:
 
     def _take_in(self, rule: FindingRule, moment: Moment) -> None:
         sight = look(rule.limit.probe, moment)
+        if self._looks.get(rule.key) is sight:
+            return
+        self._looks[rule.key] = sight
         if rule.after_good:
             sight = self._of_known(rule, sight)
         self.sights[rule.key] = sight
