@@ -74,9 +74,11 @@ def parse(raw: bytes, /, source: str = "result_file") -> HpccOutput:
 
 
 def judge(output: HpccOutput) -> Judgement:
-    """What ``output`` proves. STREAM's values are those of one rank; multiply by ``CommWorldProcs`` for the node."""
+    """What ``output`` proves. STREAM's values are those of one rank; the node's Triad is in the details."""
     ranks = whole(output.entries.get("CommWorldProcs", ""))
     details: dict[str, Any] = {"ranks": ranks, "hpl_residual": output.residual, "entries": output.entries}
+    triad = output.real("StarSTREAM_Triad")
+    details["node_stream_triad_mb_s"] = triad * 1000.0 * ranks if triad and ranks else None
     if not output.summaries:
         return without_result("hpcc", "summary section", output.trouble, output.source, details)
     success = output.entries.get("Success")

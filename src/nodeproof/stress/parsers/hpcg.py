@@ -93,8 +93,8 @@ def is_result_name(name: str) -> bool:
 def newest_result(before: dict[str, tuple[int, int, str]], after: dict[str, tuple[int, int, str]]) -> str | None:
     """Name of the report that this run left; None when none is new.
 
-    Both maps hold, for each file of the directory, (size, modification time in ns, SHA-256). A report of last week is no result of
-    today: only what is new or changed counts, of several the newest.
+    Both maps hold, for each file of the directory, (size, modification time in ns, SHA-256). A report of last week is no
+    result of today: only what is new or changed counts, of several the newest.
     """
     changed = [name for name, seen in after.items() if is_result_name(name) and before.get(name) != seen]
     return max(changed, key=lambda name: (after[name][1], name), default=None)
@@ -162,7 +162,7 @@ def _tree(text: str) -> dict[tuple[str, str], str]:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Name and value around the first ``=``, or the first colon with nothing but a blank behind it; no name when there is none."""
+    """Name and value around the first ``=``, or the first colon before a blank or the end; no name when there is none."""
     cut = text.find("=")
     colon = text.find(": ")
     if colon < 0 and text.endswith(":"):

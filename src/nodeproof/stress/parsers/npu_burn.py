@@ -169,7 +169,7 @@ def _read_results(output: NpuBurnOutput, raw: bytes) -> None:
 
 def _rows(text: str, damage: list[str]) -> list[tuple[int, list[str]]]:
     """(line, cells) of each row that is not empty; quoted cells may hold commas."""
-    rows = []
+    rows: list[tuple[int, list[str]]] = []
     for no, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
