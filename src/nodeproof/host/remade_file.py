@@ -46,6 +46,10 @@ class RemadeFile:
         self._spare = -1
         """Descriptor of the file that is written next."""
         self._spare_path = ""
+        self._lengths: dict[int, int] = {}
+        """Length of the file behind each descriptor."""
+        self._identities: dict[int, tuple[int, int]] = {}
+        """Device and inode of the same."""
         self._plain = signal.getsignal(signal.SIGIO) is not signal.SIG_IGN
 
     def put(self, data: bytes) -> None:
@@ -54,7 +58,7 @@ class RemadeFile:
             atomic.replace_file(self.path, data)
             return
         try:
-            if self._spare >= 0 and self._still_ours() and _alone(self._spare):
+            if self._spare >= 0 and self._spare_is_ours() and _alone(self._spare):
                 self._write_and_swap(data)
                 return
             self._begin(data)
@@ -81,19 +85,30 @@ class RemadeFile:
         self._spare_path = atomic.temporary_name(self.path)
         self._spare = os.open(self._spare_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, atomic.FILE_MODE)
         os.fchmod(self._spare, atomic.FILE_MODE)
+        self._lengths = {self._shown: len(data), self._spare: 0}
+        self._identities = {fd: (status.st_dev, status.st_ino) for fd in self._lengths for status in (os.fstat(fd),)}
 
-    def _still_ours(self) -> bool:
-        """Whether both names are still those of our files: the directory may have been emptied or replaced meanwhile."""
-        return _is(self.path, self._shown) and _is(self._spare_path, self._spare)
+    def _spare_is_ours(self) -> bool:
+        """Whether the name of the spare is that of our file, and its only one: anybody may have moved, linked or removed it."""
+        try:
+            named = os.lstat(self._spare_path)
+        except OSError:
+            return False
+        return named.st_nlink == 1 and (named.st_dev, named.st_ino) == self._identities[self._spare]
 
     def _write_and_swap(self, data: bytes) -> None:
         written = 0
         while written < len(data):
             written += os.pwrite(self._spare, data[written:], written)
-        os.ftruncate(self._spare, len(data))
+        if len(data) < self._lengths[self._spare]:
+            os.ftruncate(self._spare, len(data))
+        self._lengths[self._spare] = len(data)
         try:
             _exchange(self._spare_path, self.path)
         except OSError as error:
+            if error.errno == errno.ENOENT:  # the shown file was removed
+                self._begin(data)
+                return
             if error.errno not in _UNSUPPORTED:
                 raise
             self.close()
@@ -101,15 +116,6 @@ class RemadeFile:
             atomic.replace_file(self.path, data)
             return
         self._shown, self._spare = self._spare, self._shown
-
-
-def _is(path: str, fd: int) -> bool:
-    try:
-        named = os.lstat(path)
-    except OSError:
-        return False
-    held = os.fstat(fd)
-    return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)
 
 
 def _alone(fd: int) -> bool:

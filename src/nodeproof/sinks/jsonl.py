@@ -62,6 +62,8 @@ class _Kept:
         self.full_set_s: float | None = None
         self.values: dict[_Key, float] = {}
         self.missing: dict[tuple[_Key, str], Missing] = {}
+        self.absences: Sequence[Missing] = ()
+        """What a batch listed when :attr:`missing` was last compared with it."""
         self._seen: list[Metric] = []
         self._seen_ids: set[int] = set()
 
@@ -168,9 +170,12 @@ class JsonLines:
                 kept.full_set_s = batch.mono_s - max(0.0, self._interval_s - _RETRY_S)
 
     def _write_missing(self, batch: Batch, kept: _Kept, now: Instant, *, new_day: bool) -> None:
+        if not new_day and _same(batch.missing, kept.absences):
+            return
         before = kept.missing
         present = {(_key(entry.name, entry.labels), str(entry.state)): entry for entry in batch.missing}
         if not new_day and present.keys() == before.keys():
+            kept.absences = batch.missing
             return
         lines = [_absence("cleared", entry, batch.timestamp) for key, entry in before.items() if key not in present]
         for key, entry in present.items():
@@ -180,6 +185,7 @@ class JsonLines:
                 lines.append(_absence("continues", entry, batch.timestamp))
         if not lines or self._append(MISSING_STREAM, self._encoder.encode_lines(lines), now, urgent=True):
             kept.missing = present
+            kept.absences = batch.missing
 
     def _append(self, stream: str, lines: bytes, now: Instant, *, urgent: bool) -> bool:
         try:
@@ -189,6 +195,14 @@ class JsonLines:
             return False
         self.trouble.healed(stream)
         return True
+
+
+def _same(now: Sequence[Missing], before: Sequence[Missing]) -> bool:
+    """Whether both lists tell of the same absences, in the same order: quick, and true nearly always."""
+    return len(now) == len(before) and all(
+        one is other or (one.name == other.name and one.state is other.state and one.labels == other.labels)
+        for one, other in zip(now, before, strict=True)
+    )
 
 
 def _absence(event: str, entry: Missing, timestamp: str) -> Absence:

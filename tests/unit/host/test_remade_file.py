@@ -107,7 +107,22 @@ def test_a_removed_or_replaced_file_is_made_again(tmp_path: Path) -> None:
     path.write_bytes(b"another")
     remade.put(content(5))
     assert path.read_bytes() == content(5)
+    remade.put(content(6))
+    remade.put(content(7))
+    assert path.read_bytes() == content(7)
     assert (folder / "moved").read_bytes() == b"somebody else's"
+    remade.close()
+
+
+def test_a_second_name_keeps_its_content(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    remade = RemadeFile(str(path))
+    remade.put(content(1))
+    (tmp_path / "kept").hardlink_to(path)
+    for number in range(2, 6):
+        remade.put(content(number))
+        assert path.read_bytes() == content(number)
+        assert (tmp_path / "kept").read_bytes() == content(1)
     remade.close()
 
 
