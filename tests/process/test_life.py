@@ -80,7 +80,7 @@ def test_a_daemon_killed_leaves_nothing_that_hinders_the_next(daemon: Daemon) ->
     left = [path.name for path in daemon.snapshots.iterdir() if path.name.startswith(".")]
     assert left, "a killed daemon leaves the spare files of its snapshots"
     daemon.start()
-    until(lambda: "left over from an earlier daemon" in daemon.log(), "the log tells of what was removed")
+    until(lambda: "nobody writes it any more" in daemon.log(), "the log tells of what was removed")
     assert not {path.name for path in daemon.snapshots.iterdir()} & set(left)
     assert daemon.whole().pid != killed
 

@@ -20,7 +20,7 @@ from nodeproof.model.snapshot import CompSnapshot, DaemonState, DaemonVerdict, G
 from nodeproof.sinks.snapshot_reader import read_comp, read_global, read_state
 from support.http_client import Answer, Client
 
-__all__ = ["SOURCES", "Daemon", "Finished", "free_port", "nodeproof", "until"]
+__all__ = ["SOURCES", "Daemon", "Finished", "Plugin", "free_port", "nodeproof", "until"]
 
 SOURCES = Path(__file__).parents[2] / "src"
 _MARK = "NODEPROOF_TEST_MARK"
@@ -77,6 +77,52 @@ def nodeproof(*argv: str, env: Mapping[str, str] | None = None, limit_s: float =
     return Finished(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
 
 
+class Plugin:
+    """A distribution with one collector, as somebody else would install it: a module, and a folder that names it."""
+
+    def __init__(self, folder: Path, name: str, body: str, *, target: str = "") -> None:
+        """``body``: lines of the module after the imports; it defines ``collect(self) -> Batch`` of class ``Theirs``."""
+        self.folder = folder
+        self.name = name
+        metadata = folder / f"{name}_plugin-1.0.dist-info"
+        metadata.mkdir(parents=True, exist_ok=True)
+        target = target or f"{name}_plugin:create"
+        (metadata / "entry_points.txt").write_text(f"[nodeproof.collectors]\n{name} = {target}\n", encoding="utf-8")
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-plugin\nVersion: 1.0\n", encoding="utf-8")
+        self.module = folder / f"{name}_plugin.py"
+        self.module.write_text(_PLUGIN.format(name=name) + body, encoding="utf-8")
+
+
+_PLUGIN = """
+import math, os, sys, time
+from nodeproof.model.metric import Batch, Metric, Missing
+from nodeproof.errors import Absence
+
+
+def create(machine, selection):
+    return Theirs()
+
+
+class Frame:
+    name = component = "{name}"
+    default_interval_s = 0.2
+    cycles = 0
+
+    def forget(self):
+        pass
+
+    def collect(self):
+        self.cycles += 1
+        return Batch("{name}", "", 0.0, self.readings(self.cycles), [])
+
+
+def reading(value, **labels):
+    return Metric("{name}", "speed", value, "RPM", labels or None)
+
+
+"""
+
+
 class Daemon:
     """One daemon with a folder of its own for configuration, snapshots, data and log."""
 
@@ -92,6 +138,12 @@ class Daemon:
         self.env = environment({**(env or {}), _MARK: self.mark})
         self.process: subprocess.Popen[bytes] | None = None
         self.configure()
+
+    def install(self, name: str, body: str, *, target: str = "") -> Plugin:
+        """Put a third party's collector on its module path."""
+        plugin = Plugin(self.folder / "site", name, body, target=target)
+        self.env["PYTHONPATH"] = os.pathsep.join([str(SOURCES), str(plugin.folder)])
+        return plugin
 
     def configure(self, **sections: Any) -> None:
         """Write the configuration: quick cadences, everything on, in this folder; ``sections`` replace keys of it."""
@@ -168,6 +220,13 @@ class Daemon:
             return client.get(path)
         finally:
             client.close()
+
+    def answers(self) -> bool:
+        """Whether its exporter gives the page of readings now."""
+        try:
+            return self.scrape().status == 200
+        except OSError:
+            return False
 
     def log(self) -> str:
         """Everything it has logged."""

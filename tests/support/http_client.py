@@ -19,7 +19,11 @@ class Client:
         family = socket.AF_UNIX if isinstance(address, str) else (socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         self.socket = socket.socket(family)
         self.socket.settimeout(timeout_s)
-        self.socket.connect(address)
+        try:
+            self.socket.connect(address)
+        except OSError:
+            self.socket.close()
+            raise
         self._buffer = b""
 
     def send(self, data: bytes) -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from nodeproof.clock import Instant
 from nodeproof.collectors.disk import collector as disk
 from nodeproof.collectors.network import identity as network_identity
 from nodeproof.collectors.services.identity import collect_hw_specs
@@ -11,6 +12,7 @@ from nodeproof.collectors.services.kernel_log import KernelLog
 from nodeproof.config.schema import Config
 from nodeproof.daemon.assembly import CollectorEntry, assemble
 from nodeproof.health.evaluator import Evaluator
+from nodeproof.health.grades import unjudged
 from nodeproof.health.readings import Readings
 from nodeproof.host.machine import Machine
 from nodeproof.model.catalogue import FEATURE_INTERVALS_S, Feature
@@ -20,7 +22,7 @@ from nodeproof.model.snapshot import CollectorInfo
 from nodeproof.scheduler.loop import CollectorCost, CollectorPlan
 from nodeproof.scheduler.scheduler import Scheduler, spread
 from nodeproof.scheduler.self_cost import SelfCost
-from nodeproof.sinks.base import Sink, Sinks, StaleAfter
+from nodeproof.sinks.base import Sink, Sinks, StaleAfter, Trouble
 from nodeproof.sinks.exporter_http import Exporter
 from nodeproof.sinks.exposition_names import Naming
 from nodeproof.sinks.jsonl import JsonLines
@@ -44,8 +46,11 @@ IDENTITIES = (disk.identity, network_identity.identity)
 class Runtime:
     """Everything that lives between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, config: Config, machine: Machine) -> None:
-        """Nothing runs or is written yet. Raises ConfigError for what only the installed collectors can tell is wrong."""
+    def __init__(self, config: Config, machine: Machine, before: "Runtime | None" = None) -> None:
+        """Nothing runs or is written yet. Raises ConfigError for what only the installed collectors can tell is wrong.
+
+        What rules remember of ``before`` (growth of counters, since when) goes on where both judge the same things.
+        """
         self.config = config
         self.machine = machine
         self._entries = assemble(config, machine)
@@ -55,11 +60,17 @@ class Runtime:
         """Cadence of the node's own snapshot: that of the quickest collector."""
         self._intervals_s = {loop.plan.collector.component: loop.plan.interval_s for loop in self._scheduler.loops}
         self._evaluator = Evaluator(config.health.ruleset, config.health.weight_scheme)
+        if before is not None and before.config.health == config.health and before.components == self.components:
+            self._evaluator = before._evaluator  # noqa: SLF001 - another of this class
         self.latest = LatestStore(machine.clock, StaleAfter(self._intervals_s))
         self._global: GlobalSnapshots | None = None
         self._components: ComponentSnapshots | None = None
         self._sinks = Sinks([self.latest])
         self._undo: list[Callable[[], object]] = []
+        self._directory: SnapshotDirectory | None = None
+        self._handed_on = False
+        self._hung: set[str] = set()
+        self._trouble = Trouble("health")
         self._cycles_seen = 0
         self._health: HealthScore | None = None
         self._judged_s = 0.0
@@ -67,13 +78,19 @@ class Runtime:
         # A beat's grid is not exact to the millisecond: half a beat early is in time.
         self._judge_every_s = max(self.interval_s, min(FEATURE_INTERVALS_S[Feature.HEALTH].values())) - self.interval_s / 2
 
-    def start(self) -> None:
+    @property
+    def components(self) -> frozenset[str]:
+        """What is observed."""
+        return frozenset(self._intervals_s)
+
+    def start(self, directory: SnapshotDirectory | None = None) -> None:
         """Take the directory, listen, and let collectors run. What had begun is undone when any of it fails.
 
-        Raises SnapshotError (another daemon has the directory), AddressInUseError (the exporter's port is taken), WriteError.
+        ``directory``: the one of a predecessor, still held; it stays the caller's when this fails. Raises SnapshotError (another
+        daemon has the directory), AddressInUseError or UsageError (the exporter cannot listen), WriteError.
         """
         try:
-            self._sinks = Sinks(self._open_sinks())
+            self._sinks = Sinks(self._open_sinks(directory))
             self._undo.append(self._sinks.close)
             self._listen()
             self.machine.shared(KernelLog).start()
@@ -81,14 +98,28 @@ class Runtime:
             self._scheduler.start()
             threading.Thread(target=self._identify, name="identity", daemon=True).start()
         except BaseException:
+            if self._directory is directory:
+                self._directory = None
             self.stop()
             raise
 
-    def stop(self) -> None:
-        """End collectors, listeners and sinks, in this order; safe to call after a failed start."""
+    def stop(self, successor: Config | None = None) -> SnapshotDirectory | None:
+        """End collectors, listeners and sinks, in this order; safe to call after a failed start.
+
+        When ``successor`` writes to the same snapshot directory, that is given back, still held, and nothing there says that the
+        daemon was stopped: no reader is to take a reload for an end.
+        """
+        directory = self._directory
+        settings = successor.snapshot if successor is not None else None
+        self._handed_on = directory is not None and settings is not None and settings.enabled and settings.dir == directory.path
         while self._undo:
             self._undo.pop()()
         self.machine.close()
+        self._directory = None
+        if directory is not None and not self._handed_on:
+            directory.close()
+            return None
+        return directory
 
     def tick(self) -> HealthScore:
         """Write the node's snapshot with its health, judged anew when that is due, and let sinks do what is due.
@@ -98,19 +129,40 @@ class Runtime:
         now = self.machine.clock.now()
         young = now.mono_s - self._started_s < _YOUNG_S
         if self._health is None or young or now.mono_s - self._judged_s >= self._judge_every_s:
-            self._health = self._evaluator.evaluate(Readings(self.latest.batches(now)), now)
+            self._health = self._judged(now)
             self._judged_s = now.mono_s
         if self._global is not None and self.latest.ready:
             self._global.write(self._health)
         self._sinks.flush(now)
+        self._watch()
         return self._health
 
     def progressed(self) -> bool:
         """Whether any collector has completed a cycle since the last call: what the watchdog is told."""
-        cycles = sum(cost.cycles - cost.failures for cost in self._scheduler.costs().values())
+        cycles = self._scheduler.completed()
         moved = cycles > self._cycles_seen
         self._cycles_seen = cycles
         return moved
+
+    def _judged(self, now: Instant) -> HealthScore:
+        """Health by the newest readings; unknown, and why, when judging itself fails."""
+        try:
+            health = self._evaluator.evaluate(Readings(self.latest.batches(now)), now)
+        except Exception as error:  # noqa: BLE001 - a rule's bug must not end the daemon
+            problem = f"could not be judged: {type(error).__name__}: {error}"
+            self._trouble.failed(problem)
+            return unjudged(self.config.health.ruleset, problem, now)
+        self._trouble.healed()
+        return health
+
+    def _watch(self) -> None:
+        """Tell once of each collector that overruns its deadline, and once when it is back."""
+        hung = {name: cost for name, cost in self._scheduler.costs().items() if cost.hung_s > 0}
+        for name in hung.keys() - self._hung:
+            _log.warning("collector %s hangs: its cycle has overrun the deadline; the others go on", name)
+        for name in self._hung - hung.keys():
+            _log.warning("collector %s is back", name)
+        self._hung = set(hung)
 
     def _publish(self, batch: Batch) -> None:
         self._evaluator.note(batch)
@@ -124,17 +176,16 @@ class Runtime:
         collectors = [(entry.collector, entry.interval_s, entry.deadline_s) for entry in entries]
         return spread([*collectors, (own, own.default_interval_s, None)])
 
-    def _open_sinks(self) -> list[Sink]:
+    def _open_sinks(self, directory: SnapshotDirectory | None) -> list[Sink]:
         config, clock, stale_after = self.config, self.machine.clock, StaleAfter(self._intervals_s)
         sinks: list[Sink] = [self.latest]
         if config.snapshot.enabled:
-            directory = SnapshotDirectory(config.snapshot.dir)
+            self._directory = directory = directory or SnapshotDirectory(config.snapshot.dir)
             for name in directory.open(self._intervals_s):
-                _log.info("removed %s from %s: left over from an earlier daemon", name, config.snapshot.dir)
-            self._undo.append(directory.close)
+                _log.info("removed %s from %s: nobody writes it any more", name, config.snapshot.dir)
             self._components = ComponentSnapshots(config.snapshot.dir, clock, stale_after, origin=directory.origin)
             self._global = self._global_snapshots(directory)
-            self._undo.append(self._global.close)
+            self._undo.append(self._close_global)
             sinks.append(self._components)
         if config.storage.enabled:
             limits = Limits(max_age_s=config.storage.max_file_age_s, max_total_bytes=config.storage.max_total_bytes)
@@ -168,6 +219,10 @@ class Runtime:
         if self._components is not None:
             for component, found in specs.items():
                 self._components.set_comp_specs(component, found)
+
+    def _close_global(self) -> None:
+        if self._global is not None:
+            self._global.close(handed_on=self._handed_on)
 
     def _stop_collectors(self) -> None:
         for name in self._scheduler.stop(_STOP_S):

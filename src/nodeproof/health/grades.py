@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
-from nodeproof.model.health import Finding, Grade, HealthScore, Severity, Verdict
+from nodeproof.clock import Instant, rfc3339
+from nodeproof.errors import Absence
+from nodeproof.model.health import Finding, Grade, HealthScore, Severity, UnknownConcern, Verdict
 
-__all__ = ["grade_of", "verdict"]
+__all__ = ["grade_of", "unjudged", "verdict"]
 
 _LIMITS = ((90, Grade.EXCELLENT), (75, Grade.GOOD), (60, Grade.WARNING))
 _FULL_COVERAGE = 0.9
@@ -32,6 +34,12 @@ def grade_of(score: int, coverage: float, severities: Iterable[Severity]) -> Gra
     if grade is Grade.EXCELLENT and (coverage < _FULL_COVERAGE or Severity.WARNING in found):
         return Grade.GOOD
     return grade
+
+
+def unjudged(ruleset: str, problem: str, at: Instant) -> HealthScore:
+    """The health of a node at ``at`` when judging it failed: nothing is known, and why."""
+    unknown = UnknownConcern("daemon", "health", Absence.READ_ERROR, problem, "report this error of nodeproof", weight=100.0)
+    return HealthScore(0, Grade.UNKNOWN, "cpu_only", {}, rfc3339(at.wall_s), "auto", ruleset, 0.0, [unknown], [])
 
 
 def verdict(score: HealthScore | None, *, problem: str = "") -> Verdict:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from collections.abc import Mapping
 
 __all__ = ["Notifier"]
@@ -27,6 +28,10 @@ class Notifier:
     def active(self) -> bool:
         """Whether a service manager listens."""
         return bool(self._address)
+
+    def reloading(self) -> bool:
+        """Say that the configuration is being loaded anew, and since when: systemd compares with its own CLOCK_MONOTONIC."""
+        return self.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def send(self, *states: str) -> bool:
         """Send states such as ``READY=1``; False when nobody could be told."""

@@ -7,6 +7,7 @@ from nodeproof.clock import Clock
 from nodeproof.collectors.base import Collector
 from nodeproof.model.metric import Batch
 from nodeproof.scheduler.loop import CollectorCost, CollectorLoop, CollectorPlan
+from nodeproof.scheduler.self_cost import COMPONENT as SELF
 
 __all__ = ["Scheduler", "spread"]
 
@@ -32,6 +33,12 @@ class Scheduler:
             loop.ask_to_stop()
         deadline = time.monotonic() + timeout_s
         return [loop.plan.collector.name for loop in self.loops if not loop.join(max(0.0, deadline - time.monotonic()))]
+
+    def completed(self) -> int:
+        """Good cycles so far. The daemon's look at itself proves nothing of the node and counts only where there is no other."""
+        costs = self.costs()
+        observing = [cost for name, cost in costs.items() if name != SELF] or list(costs.values())
+        return sum(cost.cycles - cost.failures for cost in observing)
 
     def costs(self) -> dict[str, CollectorCost]:
         """Cost by collector name."""

@@ -287,9 +287,12 @@ class GlobalSnapshots:
         self._health = health
         self._put(health, stopped=False)
 
-    def close(self) -> None:
-        """Say, in a last file, that the daemon was stopped in good order. Without one before, there is nothing to say."""
-        if self._health is not None:
+    def close(self, *, handed_on: bool = False) -> None:
+        """Say, in a last file, that the daemon was stopped in good order. Without one before, there is nothing to say.
+
+        ``handed_on``: somebody in this process goes on writing here, so nothing was stopped.
+        """
+        if self._health is not None and not handed_on:
             self._put(self._health, stopped=True)
         self._file.close()
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from nodeproof.clock import Instant
 from nodeproof.errors import Absence
-from nodeproof.health.grades import grade_of, verdict
+from nodeproof.health.grades import grade_of, unjudged, verdict
 from nodeproof.model.health import Finding, Grade, HealthScore, Reading, Severity, UnknownConcern
 
 
@@ -106,3 +107,11 @@ def test_no_score_is_unknown() -> None:
 def test_a_score_that_must_not_be_believed_is_unknown_whatever_it_says() -> None:
     told = verdict(scored(Grade.EXCELLENT), problem="the snapshot is 40 s old")
     assert (told.exit_code, told.word, told.line) == (3, "unknown", "UNKNOWN: the snapshot is 40 s old")
+
+
+def test_a_node_that_could_not_be_judged_is_unknown_and_says_why() -> None:
+    score = unjudged("0.3.5", "could not be judged: KeyError: 'x'", Instant(1_790_000_000.0, 5.0))
+    assert (score.score, score.grade, score.coverage) == (0, Grade.UNKNOWN, 0.0)
+    answer = verdict(score)
+    assert answer.exit_code == 3
+    assert "daemon health read_error: could not be judged: KeyError: 'x'" in answer.line

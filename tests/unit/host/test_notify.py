@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,17 @@ def test_states_reach_the_socket(tmp_path: Path, *, abstract: bool) -> None:
         assert notifier.watchdog_s == 3.0
         assert notifier.send("READY=1", "STATUS=well")
         assert receiver.recv(100) == b"READY=1\nSTATUS=well"
+
+
+def test_reloading_says_since_when_on_the_clock_of_systemd(tmp_path: Path) -> None:
+    """Not CLOCK_BOOTTIME, which runs ahead of it by the time the machine was suspended."""
+    path = str(tmp_path / "notify")
+    with listener(path) as receiver:
+        before = time.monotonic_ns() // 1000
+        assert Notifier({"NOTIFY_SOCKET": path}).reloading()
+        first, second = receiver.recv(100).decode().split("\n")
+    assert first == "RELOADING=1"
+    assert before <= int(second.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
 
 
 def test_without_a_manager_nothing_is_sent() -> None:

@@ -5,7 +5,7 @@ import argparse
 from nodeproof import log
 from nodeproof.cli.options import load_config, machine_root
 from nodeproof.config.schema import Config
-from nodeproof.daemon.service import serve
+from nodeproof.daemon.service import Service
 from nodeproof.host.machine import Machine
 from nodeproof.host.notify import Notifier
 from nodeproof.model.health import HealthScore
@@ -27,5 +27,5 @@ def run(options: argparse.Namespace) -> int:
             print(f"\nObserving. Metrics at http://{config.exporter.address}/metrics.", flush=True)
             print(f"Snapshots in {config.snapshot.dir}. Ctrl-C ends.", flush=True)
 
-    serve(lambda: load_config(options), lambda: Machine.here(root), notifier, say)
+    Service(lambda: load_config(options), lambda: Machine.here(root), notifier, say).run()
     return 0
