@@ -1,8 +1,8 @@
-"""Vector instructions and clock of the first processor in ``/proc/cpuinfo``: ``flags : fpu vme ... avx2 avx512f`` (x86),
-``Features : fp asimd ... sve`` (arm64).
+"""Vector instructions and clock in ``/proc/cpuinfo``: ``flags : fpu vme ... avx2 avx512f``, on arm64 ``Features : fp asimd``.
 
-Written by arch/x86/kernel/cpu/proc.c and arch/arm64/kernel/cpuinfo.c. ``cpu MHz`` on x86 is what the processor ran at a moment
-ago (or its nominal clock in a virtual machine), not its base clock.
+Only the first processor is looked at, and the parts of all. Written by arch/x86/kernel/cpu/proc.c and
+arch/arm64/kernel/cpuinfo.c. ``cpu MHz`` on x86 is what the processor ran at a moment ago (or its nominal clock in a virtual
+machine), not its base clock.
 """
 
 from typing import NamedTuple

@@ -202,11 +202,8 @@ def size_hpcg(facts: BoxFacts, plan: Plan, *, processes: int = 1) -> HpcgSize:
     usable = facts.usable_bytes
     concerns = []
     fits = _edge_within(_HPCG_MOST * usable / processes)
-    if plan is Plan.QUICK:
-        edge = min(_HPCG_QUICK_EDGE, fits)
-    else:
-        edge = min(_edge_within(_HPCG_SHARE * usable / processes) + 8, fits)
-    edge = max(edge, _HPCG_LEAST_EDGE)
+    wanted = _HPCG_QUICK_EDGE if plan is Plan.QUICK else _edge_within(_HPCG_SHARE * usable / processes) + 8
+    edge = max(min(wanted, fits), _HPCG_LEAST_EDGE)
     total = processes * edge**3 * HPCG_BYTES_PER_EQUATION
     share = total / usable if usable else math.inf
     if plan is not Plan.QUICK and share < _HPCG_SHARE:
