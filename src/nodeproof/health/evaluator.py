@@ -91,9 +91,11 @@ class Evaluator:
         names = self._gains.get(batch.component)
         if names is not None:
             noted = self._noted[batch.component]
-            for metric in batch.metrics:
-                if metric.name in names and metric.value > 0:
-                    noted.append((batch.mono_s, metric))
+            found = batch.by_name
+            for name in names:
+                for metric in found.get(name, ()):
+                    if metric.value > 0:
+                        noted.append((batch.mono_s, metric))
 
     def evaluate(self, readings: Readings, at: Instant) -> HealthScore:
         """The health of the node at ``at``."""

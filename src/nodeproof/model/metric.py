@@ -4,11 +4,15 @@ The JSON keys of :class:`Metric` are those of the reference (``component name va
 holds a finite number; whatever could not be read stands beside it as :class:`Missing`.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
 import msgspec
 
 from nodeproof.errors import Absence
 
-__all__ = ["COMPONENTS", "Batch", "Labels", "Metric", "Missing"]
+__all__ = ["COMPONENTS", "Batch", "Labels", "Metric", "Missing", "by_name"]
 
 Labels = dict[str, str]
 """Label key to value. Shared between cycles: never changed after it was made."""
@@ -44,7 +48,7 @@ class Missing(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     timestamp: str = ""
 
 
-class Batch(msgspec.Struct, frozen=True):
+class Batch(msgspec.Struct, frozen=True, dict=True):
     """What one collector cycle brought."""
 
     component: str
@@ -55,3 +59,19 @@ class Batch(msgspec.Struct, frozen=True):
     missing: list[Missing]
     sequence: int = 0
     """Counts the cycles of this collector in this process, from 1."""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[Metric]]:
+        """The metrics by name, names and metrics in the order of the batch.
+
+        Made once and kept: sinks and rules each look for a few names among thousands of metrics. Not part of the written form.
+        """
+        return by_name(self.metrics)
+
+
+def by_name(metrics: Iterable[Metric]) -> Mapping[str, list[Metric]]:
+    """``metrics`` by name, names and metrics in their order."""
+    found: dict[str, list[Metric]] = defaultdict(list)
+    for metric in metrics:
+        found[metric.name].append(metric)
+    return dict(found)

@@ -17,7 +17,7 @@ from nodeproof.clock import Clock, SystemClock, rfc3339
 from nodeproof.errors import NodeproofError, SnapshotError
 from nodeproof.host import atomic, locks
 from nodeproof.model.health import HealthScore
-from nodeproof.model.metric import Batch, Metric
+from nodeproof.model.metric import Batch, Metric, by_name
 from nodeproof.model.snapshot import CollectorInfo, CompSnapshot, GlobalSnapshot, Snapshot
 from nodeproof.sinks.base import StaleAfter, Trouble, finite
 from nodeproof.sinks.history import DEFAULT_POINTS, TRACKED_SERIES, pick
@@ -110,7 +110,7 @@ class History:
     def update(self, metrics: Sequence[Metric]) -> dict[str, list[float]]:
         """Add one point to each tracked series that ``metrics`` has a reading of; a copy of all rings."""
         for component in dict.fromkeys(metric.component for metric in metrics):
-            for key, metric in pick(component, [metric for metric in metrics if metric.component == component]).items():
+            for key, metric in pick(component, by_name(metric for metric in metrics if metric.component == component)).items():
                 self._rings.setdefault(key, deque(maxlen=self._cap)).append(metric.value)
         return {key: list(ring) for key, ring in self._rings.items()}
 

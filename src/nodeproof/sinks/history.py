@@ -6,7 +6,7 @@ once, when it is made; writing a snapshot only joins what is there.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -73,19 +73,24 @@ _RULES: Mapping[str, Mapping[str, TrackedSeries]] = {
 _encode = msgspec.json.Encoder().encode
 
 
-def pick(component: str, metrics: Iterable[Metric]) -> dict[str, Metric]:
-    """The reading that makes the next point of each series of ``component``, by series key."""
+def pick(component: str, readings: Mapping[str, Sequence[Metric]]) -> dict[str, Metric]:
+    """Of ``readings`` by name, the one that makes the next point of each series of ``component``, by series key."""
     rules = _RULES.get(component)
     if rules is None:
         return {}
     picked: dict[str, Metric] = {}
-    for metric in [metric for metric in metrics if metric.name in rules]:
-        rule = rules[metric.name]
-        if rule.label is not None and (metric.labels is None or metric.labels.get(rule.label[0]) != rule.label[1]):
+    for name, metrics in readings.items():
+        rule = rules.get(name)
+        if rule is None:
             continue
-        best = picked.get(rule.key)
-        if best is None or (rule.largest and metric.value > best.value):
-            picked[rule.key] = metric
+        for metric in metrics:
+            if rule.label is not None and (metric.labels is None or metric.labels.get(rule.label[0]) != rule.label[1]):
+                continue
+            best = picked.get(rule.key)
+            if best is None or (rule.largest and metric.value > best.value):
+                picked[rule.key] = metric
+            if not rule.largest:
+                break
     return picked
 
 
@@ -127,7 +132,7 @@ class ComponentHistory:
     def update(self, batch: Batch, stale_after_s: float) -> None:
         """A point of each series. A pause longer than ``stale_after_s`` leaves a gap, so that no line is drawn across it."""
         wall_s = round(rfc3339_parse(batch.timestamp), 3)
-        picked = pick(self._component, batch.metrics)
+        picked = pick(self._component, batch.by_name)
         if self._last is not None and batch.mono_s - self._last[1] > stale_after_s:
             for ring in self._rings.values():
                 ring.gap(round(self._last[0] + stale_after_s, 3))

@@ -56,3 +56,14 @@ def test_a_batch_survives_the_round_trip() -> None:
 
 def test_components_are_the_seven_of_the_reference() -> None:
     assert COMPONENTS == ("chassis", "cpu", "disk", "gpu", "memory", "network", "npu")
+
+
+def test_metrics_by_name_keep_their_order_and_are_no_part_of_the_written_form() -> None:
+    metrics = [Metric("cpu", name, value, "%") for name, value in (("usage", 1.0), ("idle", 2.0), ("usage", 3.0))]
+    batch = Batch("cpu", "2026-11-30T12:00:00+00:00", 7.0, metrics, [])
+    assert {name: [one.value for one in found] for name, found in batch.by_name.items()} == {"usage": [1.0, 3.0], "idle": [2.0]}
+    assert list(batch.by_name) == ["usage", "idle"]
+    assert batch.by_name is batch.by_name
+    assert batch.by_name.get("nothing") is None
+    assert "by_name" not in json.loads(msgspec.json.encode(batch))
+    assert batch == Batch("cpu", "2026-11-30T12:00:00+00:00", 7.0, list(metrics), [])
