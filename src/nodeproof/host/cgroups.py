@@ -9,14 +9,10 @@ import contextlib
 import os
 import re
 
-__all__ = ["JobCgroup", "NoCgroup", "memory_events", "own_groups"]
+__all__ = ["JobCgroup", "memory_events", "own_groups"]
 
 _LEAF = "nodeproof-"
 _OCTAL = re.compile(r"\\([0-7]{3})")
-
-
-class NoCgroup(Exception):  # noqa: N818 - it is an answer: there is none here
-    """Why there is no own group; the job is contained without."""
 
 
 class JobCgroup:
@@ -26,17 +22,17 @@ class JobCgroup:
         self.path = path
 
     @classmethod
-    def make(cls, token: str, proc: str = "/proc") -> "JobCgroup":
-        """Make the leaf. Raises NoCgroup."""
+    def make_or_tell(cls, token: str, proc: str = "/proc") -> "tuple[JobCgroup, str] | tuple[None, str]":
+        """A new leaf; or None, and why there can be none."""
         parent = own_groups(proc).get("")
         if parent is None:
-            raise NoCgroup("no cgroup v2 hierarchy is mounted")
+            return None, "no cgroup v2 hierarchy is mounted"
         path = os.path.join(parent, _LEAF + token)
         try:
             os.mkdir(path, 0o755)
         except OSError as error:
-            raise NoCgroup(f"{parent} is not delegated to this user: {os.strerror(error.errno or 0)}") from None
-        return cls(path)
+            return None, f"{parent} is not delegated to this user ({os.strerror(error.errno or 0)})"
+        return cls(path), ""
 
     def enter(self) -> None:
         """Put the calling process in. Raises OSError."""

@@ -19,29 +19,25 @@ holds a :class:`nodeproof.host.job_record.JobSpec`.
 
 import contextlib
 import fcntl
-import json
 import os
-import select
 import signal
 import socket
 import sys
 import time
-import types
 from collections.abc import Sequence
 
 from nodeproof.errors import WriteError
 from nodeproof.host.atomic import store_file
-from nodeproof.host.cgroups import JobCgroup, NoCgroup
+from nodeproof.host.cgroups import JobCgroup
 from nodeproof.host.job_account import Account
 from nodeproof.host.job_board import Board
+from nodeproof.host.job_ears import Ears
 from nodeproof.host.job_family import Birthmarks, Family
-from nodeproof.host.job_launch import Program, StartFailed, launch, new_mark
+from nodeproof.host.job_launch import StartFailed, launch, new_mark, program_of
 from nodeproof.host.job_output import OutputFile
-from nodeproof.host.job_record import RECORD_SCHEMA, JobSpec, boottime_s
+from nodeproof.host.job_record import JobSpec, boottime_s, record_of
 from nodeproof.host.job_verdict import Cause, Circumstances, judge
-from nodeproof.host.locks import boot_id
 from nodeproof.host.oom import OomWitness
-from nodeproof.host.pidfd import open_process
 from nodeproof.host.prctl import become_subreaper, set_name
 from nodeproof.host.process_tree import ProcessStat, ProcessTree
 
@@ -57,8 +53,8 @@ _TICK_SHARE = 200
 """A tick that cost a millisecond is followed by 200 ms of rest at least: half a percent of one processor."""
 _PAUSES_S = (0.002, 0.05)
 """While a tree ends it is looked at in growing intervals."""
-_OWNER_PATIENCE_S = 0.25
-"""Grace for the tree of an owner that died is this long at least, however short its own was."""
+_WALL = 0x40000000
+"""__WALL (wait(2)): children of every kind, also those that were cloned to die without SIGCHLD."""
 _STRIKES_WHEN_BROKEN = 20
 _MAX_MEMBERS = 8192
 _MAX_SEEN = 200_000
@@ -75,9 +71,10 @@ class Keeper:
         self._tree = ProcessTree()
         self._account = Account(self._tree, os.getpid())
         self._witness = OomWitness()
-        self._poll = select.poll()
         self._evidence: list[str] = []
-        self._cgroup = self._own_cgroup()
+        self._cgroup, why_not = JobCgroup.make_or_tell(spec.token) if spec.use_cgroup else (None, "it was not wanted")
+        if self._cgroup is None:
+            self._evidence.append(f"no cgroup of its own: {why_not}")
         own = self._tree.stat(os.getpid())
         self._since_ticks = own.start_ticks if own is not None else 0
         self._family = Family(
@@ -112,7 +109,9 @@ class Keeper:
 
     def abandon(self, error: BaseException) -> None:
         """A bug in the keeper must not leave the tree running: strike at it, and tell the owner, who proves the rest."""
-        for _ in range(_STRIKES_WHEN_BROKEN):
+        for _ in range(_WALL = 0x40000000
+"""__WALL (wait(2)): children of every kind, also those that were cloned to die without SIGCHLD."""
+_STRIKES_WHEN_BROKEN):
             if not self._family.strike():
                 break
             self._reap()
@@ -120,35 +119,15 @@ class Keeper:
 
     # ---- start
 
-    def _own_cgroup(self) -> JobCgroup | None:
-        if not self._spec.use_cgroup:
-            return None
-        try:
-            return JobCgroup.make(self._spec.token)
-        except NoCgroup as answer:
-            self._evidence.append(f"no cgroup of its own: {answer}")
-            return None
-
     def _prepare(self) -> None:
         become_subreaper()
         with contextlib.suppress(OSError):
             set_name("np-job-keeper")
-        self._wake, wake_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, _ignore)
-        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
-        self._owner_fd = -1
-        with contextlib.suppress(ProcessLookupError):
-            self._owner_fd = open_process(self._spec.owner[0])
-        for fd in (self._wake, self._control.fileno(), self._owner_fd):
-            if fd >= 0:
-                self._poll.register(fd, select.POLLIN)
-        self._look_for_owner()
+        self._ears = Ears(self._control, self._spec.owner[0], self._limits.grace_s)
 
     def _start(self) -> None:
-        if self._cause is not None:
-            raise StartFailed(f"not started, {self._cause.reason}", 0)
+        if not self._ears.has_owner():
+            raise StartFailed("not started, its owner is gone", 0)
         self._output = OutputFile(self._spec.output_path, self._limits.output_bytes, self._limits.tail_bytes)
         self._wrote_output = True
         self._write_record("running", None)
@@ -158,10 +137,10 @@ class Keeper:
             with contextlib.suppress(OSError):  # an ordinary user may have less
                 fcntl.fcntl(self._source, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             os.set_blocking(self._source, False)
-            launched = launch(self._program(), write_end, self._cgroup)
+            launched = launch(program_of(self._spec, self._family.marks.mark), write_end, self._cgroup)
         finally:
             os.close(write_end)
-        self._poll.register(self._source, select.POLLIN)
+        self._ears.attend(self._source)
         self._started_s, self._started_wall_s = boottime_s(), time.time()
         self._pid = launched.pid
         self._childless = False
@@ -177,20 +156,6 @@ class Keeper:
         self._next_tick_s = self._started_s + _FIRST_TICK_S
         with contextlib.suppress(OSError):
             self._control.send(READY)
-
-    def _program(self) -> Program:
-        limits = self._limits
-        return Program(
-            argv=self._spec.argv,
-            executable=self._spec.executable,
-            cwd=self._spec.cwd,
-            environment=self._spec.environment,
-            mark=self._family.marks.mark,
-            cpus=limits.cpus,
-            nice=limits.nice,
-            umask=limits.umask,
-            oom_score_adj=limits.oom_score_adj,
-        )
 
     def _tell_failure(self, error: StartFailed | OSError) -> None:
         stage = error.stage if isinstance(error, StartFailed) else str(error.filename or "starting it")
@@ -223,19 +188,12 @@ class Keeper:
 
     def _turn(self, wait_s: float) -> None:
         """Wait for whatever comes first, at most so long, and deal with it."""
-        for fd, _ in self._poll.poll(max(0.0, wait_s) * 1000):
-            if fd == self._control.fileno():
-                self._obey()
-            elif fd == self._owner_fd:
-                self._poll.unregister(fd)
-                self._lose_owner()
-            elif fd == self._wake:
-                self._heed_signals()
-            else:
-                self._drain()
-        if self._owner_fd < 0:
-            self._look_for_owner()
+        heard = self._ears.listen(wait_s)
+        if heard.output:
+            self._drain()
         self._reap()
+        for cause in heard.causes:
+            self._ask_to_end(cause)
 
     def _drain(self) -> None:
         """Take what the program printed, at most what fits into the pipe, so that everything else has its turn."""
@@ -246,42 +204,13 @@ class Keeper:
             except BlockingIOError:
                 return
             if not data:  # every process of it has closed its output, which is no end
-                self._poll.unregister(self._source)
+                self._ears.forget_output()
                 return
             self._output.write(data)
             taken += len(data)
 
-    def _obey(self) -> None:
-        try:
-            data = self._control.recv(4096)
-        except OSError:
-            data = b""
-        if not data:
-            self._poll.unregister(self._control.fileno())
-            self._lose_owner()
-            return
-        _, seconds, reason = data.decode("utf-8", "replace").split(" ", 2)
-        self._ask_to_end(Cause("cancelled", reason, float(seconds)))
-
-    def _heed_signals(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            for number in os.read(self._wake, 4096):
-                if number != signal.SIGCHLD:
-                    name = signal.Signals(number).name
-                    self._ask_to_end(Cause("cancelled", f"its keeper was told to end ({name})", self._limits.grace_s))
-
-    def _look_for_owner(self) -> None:
-        """Where the kernel has no pidfd, and once at the start: the owner is our parent until it dies."""
-        if os.getppid() != self._spec.owner[0]:
-            self._lose_owner()
-
-    def _lose_owner(self) -> None:
-        grace_s = max(self._limits.grace_s, _OWNER_PATIENCE_S)
-        self._ask_to_end(Cause("owner_lost", f"its owner, process {self._spec.owner[0]}, is gone", grace_s))
-
     def _ask_to_end(self, cause: Cause) -> None:
         """The first cause is the one that is told; a later one may only shorten the grace."""
-        self._reap()
         if self._cause is None:
             self._cause = cause
             self._is_own_end = self._status is not None
@@ -292,12 +221,13 @@ class Keeper:
         """Wait for every dead child; none left at all is the proof that the tree is empty."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG | _WALL)
             except ChildProcessError:
                 self._childless = True
                 return
             if pid == 0:
                 return
+            self._seen.add(pid)
             if pid == self._pid:
                 self._status = status
 
@@ -305,7 +235,7 @@ class Keeper:
         """Look at the whole tree, and put it on the board."""
         before_s = time.process_time()
         members = self._family.below_keeper()
-        self._family.known.update(stat.identity for stat in members[:_MAX_MEMBERS])
+        self._family.known = {stat.identity for stat in members[:_MAX_MEMBERS]}
         self._note_seen(members)
         self._progress = self._account.sample(members, self._output.total_bytes)
         if len(members) > self._limits.processes:
@@ -447,26 +377,11 @@ class Keeper:
         }
 
     def _write_record(self, state: str, ended: dict[str, object] | None) -> None:
-        record: dict[str, object] = {
-            "schema": RECORD_SCHEMA,
-            "token": self._spec.token,
-            "boot_id": boot_id(),
-            "owner": list(self._spec.owner),
-            "argv": list(self._spec.argv),
-            "state": state,
-            **self._common(),
-        }
-        if ended is not None:
-            record["ended"] = ended
+        """Raises OSError with the path of the record."""
         try:
-            store_file(self._spec.record_path, (json.dumps(record) + "\n").encode())
+            store_file(self._spec.record_path, record_of(self._spec, {**self._common(), "state": state}, ended))
         except WriteError as error:
             raise OSError(error.code, error.reason, error.path) from None
-
-
-def _ignore(number: int, frame: types.FrameType | None) -> None:
-    """The wakeup descriptor has already told."""
-    del number, frame
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from nodeproof.host.cgroups import JobCgroup
+from nodeproof.host.job_record import JobSpec
 from nodeproof.host.prctl import die_with_parent
 
-__all__ = ["Launched", "Program", "StartFailed", "launch", "new_mark"]
+__all__ = ["Launched", "Program", "StartFailed", "launch", "new_mark", "program_of"]
 
 _MARK_BIT = 1 << 62
 _EXIT_NOT_STARTED = 127
@@ -51,6 +52,22 @@ class StartFailed(Exception):  # noqa: N818 - says what happened, as a sentence 
         self.stage = stage
         self.code = code
         super().__init__(f"{stage}: {os.strerror(code)}")
+
+
+def program_of(spec: JobSpec, mark: int) -> Program:
+    """The part of ``spec`` that its program must begin with."""
+    limits = spec.limits
+    return Program(
+        argv=spec.argv,
+        executable=spec.executable,
+        cwd=spec.cwd,
+        environment=spec.environment,
+        mark=mark,
+        cpus=limits.cpus,
+        nice=limits.nice,
+        umask=limits.umask,
+        oom_score_adj=limits.oom_score_adj,
+    )
 
 
 def new_mark() -> int:

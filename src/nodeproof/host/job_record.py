@@ -12,9 +12,12 @@ A pair of numbers is a process: its pid and its start in ticks after boot. ``end
 
 import json
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["RECORD_SCHEMA", "JobLimits", "JobSpec", "boottime_s"]
+from nodeproof.host.locks import boot_id
+
+__all__ = ["RECORD_SCHEMA", "JobLimits", "JobSpec", "boottime_s", "record_of"]
 
 RECORD_SCHEMA = 1
 
@@ -59,6 +62,21 @@ class JobSpec(NamedTuple):
         fields = json.loads(raw)
         fields["limits"] = JobLimits(**fields["limits"])
         return cls(**fields)
+
+
+def record_of(spec: JobSpec, now: Mapping[str, object], ended: Mapping[str, object] | None) -> bytes:
+    """Content of the record: what was asked, what is so ``now``, and the end if there is one."""
+    record: dict[str, object] = {
+        "schema": RECORD_SCHEMA,
+        "token": spec.token,
+        "boot_id": boot_id(),
+        "owner": list(spec.owner),
+        "argv": list(spec.argv),
+        **now,
+    }
+    if ended is not None:
+        record["ended"] = ended
+    return json.dumps(record).encode() + b"\n"
 
 
 def boottime_s() -> float:
