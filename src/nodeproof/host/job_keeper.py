@@ -109,9 +109,7 @@ class Keeper:
 
     def abandon(self, error: BaseException) -> None:
         """A bug in the keeper must not leave the tree running: strike at it, and tell the owner, who proves the rest."""
-        for _ in range(_WALL = 0x40000000
-"""__WALL (wait(2)): children of every kind, also those that were cloned to die without SIGCHLD."""
-_STRIKES_WHEN_BROKEN):
+        for _ in range(_STRIKES_WHEN_BROKEN):
             if not self._family.strike():
                 break
             self._reap()
