@@ -391,7 +391,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     serve_overrides: dict[str, str] = {}
     params: dict[str, str] = {}
     """The whole configuration, as text."""
-    sensitivity: Sensitivity = Sensitivity.SPEED
+    sensitivity: Sensitivity
     provenance: Sequence[Provenance] = ()
     """What exactly ran."""
     fingerprint: str = ""

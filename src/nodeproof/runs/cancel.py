@@ -17,7 +17,7 @@ class CancelToken:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._next = 0
         self.reason = ""

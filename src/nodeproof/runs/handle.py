@@ -9,6 +9,7 @@ from nodeproof.model.run import LogEvent, LogLevel, ProgressEvent, Provenance, S
 from nodeproof.runs.artifacts import ArtifactStore
 from nodeproof.runs.cancel import CancelToken
 from nodeproof.runs.endpoint import TargetEndpoint
+from nodeproof.runs.frames import plain_text
 from nodeproof.runs.messages import MessageLog
 from nodeproof.runs.ports import HardwareEvidence
 
@@ -45,7 +46,7 @@ class PluginHandle:
 
     def log(self, level: LogLevel, text: str) -> None:
         """A line for people."""
-        self._log.event(LogEvent(level, text))
+        self._log.event(LogEvent(level, plain_text(text)))
 
     def debug(self, text: str) -> None:
         """A line that only helps when something is wrong."""
@@ -65,11 +66,11 @@ class PluginHandle:
 
     def status(self, text: str) -> None:
         """The one-line status from now on."""
-        self._log.event(StatusEvent(text))
+        self._log.event(StatusEvent(plain_text(text)))
 
     def progress(self, done: int, total: int) -> None:
         """So much is done."""
-        self._log.event(ProgressEvent(done, total))
+        self._log.event(ProgressEvent(int(done), int(total)))
 
     def is_cancelled(self) -> bool:
         """Whether the run should stop."""
@@ -107,7 +108,8 @@ class PluginHandle:
 
     def ran(self, name: str, *, version: str = "", sha256: str = "", path: str = "") -> None:
         """Tell what exactly is executed or fed in; the last word on a name counts."""
-        self._provenance[name] = Provenance(name, version, sha256, path)
+        texts = (plain_text(text) for text in (name, version, sha256, path))
+        self._provenance[name] = Provenance(*texts)
 
     def provenance(self) -> tuple[Provenance, ...]:
         """What :meth:`ran` was told, by name."""

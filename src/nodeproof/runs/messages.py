@@ -81,9 +81,9 @@ class MessageLog:
         with self._lock:
             if self._closed or self.terminal is not None:
                 return
+            self._add(frame=frame)
             if is_final(frame):
                 self.terminal = frame
-            self._add(frame=frame)
 
     def drain(self) -> list[ExecutorMessage]:
         """Everything since the last time, in order. Never blocks for longer than it takes to copy."""
@@ -117,13 +117,13 @@ class MessageLog:
 
     def _add(self, *, event: Event | None = None, frame: Frame | None = None) -> None:
         now = self._clock.now()
-        self._sequence += 1
         # The clock is read under the lock, so times keep the order of the numbers; a clock that jumps back cannot break that.
         self._last_mono_s = max(self._last_mono_s, now.mono_s)
-        message = ExecutorMessage(self._sequence, rfc3339(now.wall_s), self._last_mono_s, event, frame)
+        message = ExecutorMessage(self._sequence + 1, rfc3339(now.wall_s), self._last_mono_s, event, frame)
+        line = self._encoder.encode(message) + b"\n"
+        self._sequence += 1
         if message.warning and len(self._warnings) < self._limits.warnings:
             self._warnings.append(message.warning)
-        line = self._encoder.encode(message) + b"\n"
         self._bytes += len(line)
         self._sink(line)
         self._offer(message)

@@ -1,0 +1,357 @@
+"""Where runs are kept.
+
+::
+
+    <root>/open/<run id>/               a run that is going on: draft.json, log.jsonl, files/
+    <root>/runs/<benchmark>/<run id>/   a run that ended: record.json, log.jsonl, manifest.json, files/; read-only
+    <root>/damaged/<run id>/            what cannot be understood, set aside
+    <root>/index.sqlite3                for lists; made again from the directories when need be
+    <root>/store.lock                   held while directories change their place
+
+A run is put together in ``open``, waits for the disk, and is renamed into its place, so a reader sees all of it or nothing. A run
+whose owner died is found in ``open`` by the next who opens the store, and stored as crashed, with all that it had said.
+"""
+
+import contextlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from nodeproof.errors import NodeproofError, RecordError, WriteError
+from nodeproof.host import atomic
+from nodeproof.host.file_mutex import file_mutex
+from nodeproof.model.run import ExecutorMessage, RunRecord
+from nodeproof.runs.artifacts import check_name
+from nodeproof.runs.index import Row, RunIndex, RunSummary
+from nodeproof.runs.manifest import (
+    FILES_DIRECTORY,
+    MANIFEST,
+    Manifest,
+    Previous,
+    read_manifest,
+    seal,
+    survey,
+    verify,
+    write_manifest,
+)
+from nodeproof.runs.open_run import LOG, RECORD, TRANSIENT, OpenRun, encode_record
+from nodeproof.runs.recovery import interrupted_record, owner_is_dead, read_draft, read_log
+from nodeproof.runs.run_directory import files_manifest, index_row, move, names_in, read_record
+
+__all__ = ["RunStore", "StoreLimits", "StoredRun"]
+
+_log = logging.getLogger(__name__)
+_LOCK_TIMEOUT_S = 30.0
+_DAY_S = 86400.0
+
+
+class StoreLimits(NamedTuple):
+    """What the store may take; the oldest runs go first."""
+
+    max_runs: int = 2000
+    max_age_s: float = 400 * _DAY_S
+    max_total_bytes: int = 4 << 30
+    keep_runs: int = 20
+    """So many of the newest never go for their age: the clock may be wrong. The one stored last never goes at all."""
+
+
+class StoredRun(NamedTuple):
+    """A run as it lies in the store."""
+
+    path: str
+    record: RunRecord
+    problems: tuple[str, ...]
+    """Every way in which it is not what was stored, each naming its file; empty when all bytes are as they were."""
+
+    def messages(self) -> list[ExecutorMessage]:
+        """Everything it said, in order. Raises RecordError."""
+        return read_log(os.path.join(self.path, LOG))
+
+    def files(self) -> list[str]:
+        """Paths of the files that it left."""
+        folder = os.path.join(self.path, FILES_DIRECTORY)
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+class RunStore:
+    """The store at ``root``. Any number of processes may use it at once. Making one touches nothing."""
+
+    def __init__(self, root: str, limits: StoreLimits | None = None) -> None:
+        self.root = root
+        self._limits = limits or StoreLimits()
+        self._open = os.path.join(root, "open")
+        self._runs = os.path.join(root, "runs")
+        self._damaged = os.path.join(root, "damaged")
+        self._index = RunIndex(os.path.join(root, "index.sqlite3"))
+
+    def claim(self, draft: RunRecord) -> OpenRun:
+        """Begin a run: ``draft`` is what is known of it, its ``run_id`` is given here. Raises WriteError.
+
+        Runs of dead owners are stored first.
+        """
+        check_name(draft.benchmark_id)
+        with self._locked():
+            self._recover()
+            run = OpenRun(self._claim_directory(), self)
+            try:
+                run.begin(msgspec.structs.replace(draft, run_id=run.run_id))
+            except WriteError:
+                run.release()
+                shutil.rmtree(run.path, ignore_errors=True)
+                raise
+        return run
+
+    def publish(self, run: OpenRun, record: RunRecord) -> str:
+        """Move an open run whose record is written to its place. For :class:`OpenRun`. Raises RecordError, WriteError."""
+        try:
+            files = survey(run.path, leave_out=TRANSIENT)
+        except OSError as error:
+            raise atomic.write_error(run.path, error) from None
+        with self._locked():
+            path = self._install(run.path, record, files_manifest(record, files))
+            self._prune()
+        return path
+
+    def recover(self) -> list[str]:
+        """Store what dead owners left, and set the index right; ids of the runs found. Raises WriteError."""
+        if not os.path.isdir(self.root):
+            return []
+        with self._locked():
+            found = self._recover()
+            self._reconcile()
+            self._prune()
+        return found
+
+    def going_on(self) -> list[RunRecord]:
+        """Drafts of the runs whose owners live."""
+        found = []
+        for name in names_in(self._open):
+            directory = os.path.join(self._open, name)
+            with contextlib.suppress(RecordError):
+                draft = read_draft(directory)
+                if not owner_is_dead(draft, directory):
+                    found.append(draft)
+        return found
+
+    def history(self, benchmark_id: str = "", limit: int | None = 20) -> list[RunSummary]:
+        """Stored runs, newest first; of one benchmark, or of all. A run that cannot be understood hides none of the others."""
+        try:
+            if os.path.exists(self._index.path) or not os.path.isdir(self._runs):
+                return self._index.newest(benchmark_id, limit)
+        except RecordError as error:
+            _log.warning("%s", error)
+        with contextlib.suppress(NodeproofError):
+            with self._locked():
+                self._reconcile()
+            return self._index.newest(benchmark_id, limit)
+        # A reader without the right to write the index looks for itself.
+        rows = [row for name, place in self._places().items() if (row := self._row(place, name)) is not None]
+        wanted = [row.summary for row in rows if benchmark_id in {"", row.summary.benchmark_id}]
+        return sorted(wanted, key=lambda run: (run.recorded_at, run.run_id), reverse=True)[:limit]
+
+    def load(self, run_id: str) -> StoredRun:
+        """A run all of whose bytes are as they were stored. Raises RecordError naming the file that is not."""
+        run = self.inspect(run_id)
+        if run.problems:
+            raise RecordError("; ".join(run.problems))
+        return run
+
+    def inspect(self, run_id: str) -> StoredRun:
+        """A run with everything that is wrong with it. Raises RecordError when there is none, or no record can be read of it."""
+        place = self._places().get(check_name(run_id))
+        if place is None:
+            raise RecordError(f"there is no run {run_id} in {self._runs}")
+        record = read_record(place)
+        try:
+            manifest, sha256 = read_manifest(place)
+            problems = verify(place, manifest)
+        except (OSError, RecordError) as error:
+            return StoredRun(place, record, (f"{os.path.join(place, MANIFEST)}: {error}",))
+        with contextlib.suppress(RecordError):
+            problems += [
+                f"{os.path.join(place, MANIFEST)} was changed: sha256 {sha256}, {who} says {told}"
+                for who, told in self._index.guards(run_id)
+                if told != sha256
+            ]
+        return StoredRun(place, record, tuple(problems))
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with file_mutex(os.path.join(self.root, "store.lock"), timeout_s=_LOCK_TIMEOUT_S):
+            yield
+
+    def _claim_directory(self) -> str:
+        atomic.make_directory(self._open)
+        taken = self._places()
+        nanos = time.time_ns()
+        while True:
+            name = f"run-{nanos:019d}"
+            path = os.path.join(self._open, name)
+            try:
+                if name not in taken:
+                    os.mkdir(path, atomic.DIRECTORY_MODE)
+                    atomic.sync_directory(self._open)
+                    return path
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise atomic.write_error(path, error) from None
+            nanos += 1
+
+    def _recover(self) -> list[str]:
+        found = []
+        for name in names_in(self._open):
+            directory = os.path.join(self._open, name)
+            try:
+                if self._recover_one(directory):
+                    found.append(name)
+            except RecordError as error:
+                self._set_aside(directory, str(error))
+            except (WriteError, OSError) as error:
+                _log.warning("run %s of a dead process cannot be stored: %s", name, error)
+        return found
+
+    def _recover_one(self, directory: str) -> bool:
+        """Whether the run in ``directory`` had lost its owner, and was stored."""
+        draft = read_draft(directory)
+        if not owner_is_dead(draft, directory):
+            return False
+        try:
+            record = read_record(directory)
+        except RecordError:
+            record = interrupted_record(draft, directory, time.time())
+            atomic.store_file(os.path.join(directory, RECORD), encode_record(record))
+        _log.warning(
+            "run %s of %s was left behind by process %d",
+            record.run_id,
+            record.benchmark_id,
+            draft.owner.pid if draft.owner else 0,
+        )
+        self._install(directory, record, files_manifest(record, survey(directory, leave_out=TRANSIENT)))
+        return True
+
+    def _install(self, directory: str, record: RunRecord, manifest: Manifest) -> str:
+        """Seal ``directory`` and rename it into its place; under the lock."""
+        with contextlib.suppress(RecordError):
+            head = self._index.head()
+            manifest = msgspec.structs.replace(manifest, previous=Previous(*head) if head is not None else None)
+        sha256 = write_manifest(directory, manifest)
+        folder = os.path.join(self._runs, record.benchmark_id)
+        target = os.path.join(folder, record.run_id)
+        atomic.make_directory(folder)
+        try:
+            os.rename(directory, target)
+            for name in TRANSIENT:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(target, name))
+            for changed in (target, folder, self._runs, self._open):
+                atomic.sync_directory(changed)
+        except OSError as error:
+            raise atomic.write_error(target, error) from None
+        seal(target)
+        try:
+            self._index.add([index_row(record, manifest, sha256)])
+        except RecordError as error:
+            _log.warning("%s", error)
+        return target
+
+    def _reconcile(self) -> None:
+        """Make the index say what the directories say; under the lock."""
+        try:
+            known = self._index.places()
+        except RecordError as error:
+            _log.warning("%s", error)
+            known = {}
+        places = self._places()
+        rows = [row for name in places.keys() - known.keys() if (row := self._row(places[name], name)) is not None]
+        gone = known.keys() - places.keys()
+        try:
+            if rows or not os.path.exists(self._index.path):
+                self._index.add(sorted(rows, key=lambda row: (row.summary.recorded_at, row.summary.run_id)))
+            if gone:
+                self._index.remove(gone)
+        except RecordError as error:
+            _log.warning("%s", error)
+
+    def _row(self, place: str, name: str) -> Row | None:
+        """What the index says of a directory; None, and the directory set aside, when it cannot be understood."""
+        try:
+            record = read_record(place, name)
+            manifest, sha256 = read_manifest(place)
+        except (RecordError, FileNotFoundError) as error:
+            self._set_aside(place, str(error))
+            return None
+        except OSError as error:
+            _log.warning("%s: %s", place, error)
+            return None
+        return index_row(record, manifest, sha256)
+
+    def _set_aside(self, directory: str, reason: str) -> None:
+        name = os.path.basename(directory)
+        target = os.path.join(self._damaged, name)
+        try:
+            atomic.make_directory(self._damaged)
+            while os.path.lexists(target):
+                target += "-again"
+            move(directory, target)
+        except (OSError, WriteError) as error:
+            _log.warning("run %s cannot be understood (%s) nor set aside: %s", name, reason, error)
+        else:
+            _log.warning("run %s was set aside as %s: %s", name, target, reason)
+
+    def _prune(self) -> None:
+        """Remove the oldest runs beyond the limits; under the lock."""
+        limits = self._limits
+        try:
+            runs = self._index.newest()
+        except RecordError as error:
+            _log.warning("%s", error)
+            return
+        total, now_s, last, removed = 0, time.time(), self._last_stored(), []
+        for position, run in enumerate(runs):
+            total += run.bytes
+            too_old = position >= limits.keep_runs and now_s - run.recorded_at > limits.max_age_s
+            if run.run_id != last and (position >= limits.max_runs or total > limits.max_total_bytes or too_old):
+                total -= run.bytes
+                if self._remove(run):
+                    removed.append(run.run_id)
+        if removed:
+            with contextlib.suppress(RecordError):
+                self._index.remove(removed)
+
+    def _last_stored(self) -> str:
+        with contextlib.suppress(RecordError):
+            head = self._index.head()
+            return head[0] if head is not None else ""
+        return ""
+
+    def _remove(self, run: RunSummary) -> bool:
+        place = os.path.join(self._runs, run.benchmark_id, run.run_id)
+        aside = os.path.join(self._damaged, f".removing-{run.run_id}")
+        try:
+            atomic.make_directory(self._damaged)
+            move(place, aside)
+        except FileNotFoundError:
+            return True
+        except (OSError, WriteError) as error:
+            _log.warning("run %s is beyond the limits of the store and cannot be removed: %s", run.run_id, error)
+            return False
+        for folder, _, _ in os.walk(aside):
+            with contextlib.suppress(OSError):
+                os.chmod(folder, atomic.DIRECTORY_MODE)
+        shutil.rmtree(aside, ignore_errors=True)
+        return True
+
+    def _places(self) -> dict[str, str]:
+        """Directory of every stored run, by id."""
+        found = {}
+        for benchmark in names_in(self._runs):
+            folder = os.path.join(self._runs, benchmark)
+            for name in names_in(folder):
+                found[name] = os.path.join(folder, name)
+        return found
