@@ -72,8 +72,9 @@ class Keeper:
         self._account = Account(self._tree, os.getpid())
         self._witness = OomWitness()
         self._evidence: list[str] = []
-        self._cgroup, why_not = JobCgroup.make_or_tell(spec.token) if spec.use_cgroup else (None, "it was not wanted")
-        if self._cgroup is None:
+        made, why_not = JobCgroup.make_or_tell(spec.token) if spec.use_cgroup else (None, "it was not wanted")
+        self._cgroup: JobCgroup | None = made
+        if made is None:
             self._evidence.append(f"no cgroup of its own: {why_not}")
         own = self._tree.stat(os.getpid())
         self._since_ticks = own.start_ticks if own is not None else 0
