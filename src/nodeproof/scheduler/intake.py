@@ -15,7 +15,7 @@ from nodeproof.errors import Absence
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.sinks.base import finite
 
-__all__ = ["MOST_READINGS", "accepted", "failed_batch"]
+__all__ = ["MOST_READINGS", "accepted", "failed_batch", "words"]
 
 MOST_READINGS = 20_000
 """Of one batch. The richest of ours, processors of a host with 512 of them, has 7,000."""
@@ -93,3 +93,10 @@ def _is_time(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+def words(problem: BaseException) -> str:
+    """Kind and text of an error of anybody's code."""
+    try:
+        return f"{type(problem).__name__}: {problem}"
+    except Exception:  # noqa: BLE001 - even its text may raise
+        return type(problem).__name__

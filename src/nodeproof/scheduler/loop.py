@@ -1,4 +1,4 @@
-"""One collector on its own thread, at its own cadence, at arm's length.
+"""One collector at its own cadence, at arm's length.
 
 A cycle that raises, hangs or returns rubbish costs its own collector only. Ticks lie on a fixed grid of CLOCK_BOOTTIME, so a late
 cycle does not shift the next, and ticks missed (by a hang or a suspended machine) are skipped and counted, never made up for.
@@ -6,15 +6,15 @@ cycle does not shift the next, and ticks missed (by a hang or a suspended machin
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from nodeproof.clock import Clock
 from nodeproof.collectors.base import Collector
+from nodeproof.errors import Absence
 from nodeproof.model.metric import Batch
-from nodeproof.scheduler.intake import accepted, failed_batch
+from nodeproof.scheduler.intake import accepted, failed_batch, words
 
 __all__ = ["CollectorCost", "CollectorLoop", "CollectorPlan"]
 
@@ -23,6 +23,9 @@ _FAILING_S = 60.0
 """So long after its last failed cycle, or two intervals, a collector counts as failing: it may fail only now and then."""
 _TELL_AGAIN_S = 60.0
 """A collector whose error comes and goes, or reads differently each time, is told of no more often than this."""
+
+_NOTHING_HERE_S = 3.0
+"""A collector that finds nothing to read (no GPU, no BMC) comes back no sooner than this."""
 
 
 class CollectorPlan(NamedTuple):
@@ -55,14 +58,18 @@ class CollectorCost(NamedTuple):
 
 
 class CollectorLoop:
-    """Drives one collector until stopped."""
+    """Runs one collector when it is due, on whichever thread calls; one cycle at a time."""
 
     def __init__(self, plan: CollectorPlan, publish: Callable[[Batch], None], clock: Clock) -> None:
         self.plan = plan
         self._publish = publish
         self._clock = clock
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"collect:{plan.collector.name}", daemon=True)
+        self._ended = False
+        self._began_s = clock.now().mono_s
+        # The second cycle comes between half an interval and one and a half after the first.
+        self._tick = -1 if plan.phase_s >= plan.interval_s / 2 else 0
+        self.due_s = self._began_s
+        """When it is to run next, in seconds since boot: at once, then on the grid."""
         self._running_since: float | None = None
         self._cost = CollectorCost(0, 0, 0, 0.0, 0.0, 0.0, 0.0, "")
         self._failed_s = -math.inf
@@ -70,18 +77,24 @@ class CollectorLoop:
         """The error that was told of last; empty after a good cycle."""
         self._told_s = -math.inf
 
-    def start(self) -> None:
-        """Begin: the first cycle at once, the rest on the grid."""
-        self._thread.start()
+    @property
+    def running(self) -> bool:
+        """Whether a cycle is in flight."""
+        return self._running_since is not None
 
-    def ask_to_stop(self) -> None:
-        """End after the cycle in flight."""
-        self._stop.set()
+    def end(self) -> None:
+        """Publish nothing more: what hung too long must not come after its successor's."""
+        self._ended = True
 
-    def join(self, timeout_s: float) -> bool:
-        """Wait for the end; False when the cycle in flight does not come back."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
+    def run(self) -> None:
+        """One cycle now; :attr:`due_s` then says when the next one is due."""
+        pause = self._cycle()
+        passed = self._clock.now().mono_s - self._began_s - self.plan.phase_s
+        due = max(self._tick + pause, int(passed // self.plan.interval_s) + 1)
+        if due > self._tick + pause:
+            self._cost = self._cost._replace(skipped=self._cost.skipped + due - self._tick - pause)
+        self._tick = due
+        self.due_s = self._began_s + self.plan.phase_s + due * self.plan.interval_s
 
     def cost(self) -> CollectorCost:
         """Cost so far, whether the cycle in flight hangs, and whether one has failed lately."""
@@ -90,20 +103,8 @@ class CollectorLoop:
         failing = now_s - self._failed_s <= max(_FAILING_S, 2 * self.plan.interval_s)
         return self._cost._replace(hung_s=max(0.0, overrun), failing=failing)
 
-    def _run(self) -> None:
-        began = self._clock.now().mono_s
-        # The second cycle comes between half an interval and one and a half after the first.
-        tick = -1 if self.plan.phase_s >= self.plan.interval_s / 2 else 0
-        while not self._stop.is_set():
-            self._cycle()
-            passed = self._clock.now().mono_s - began - self.plan.phase_s
-            due = max(tick + 1, int(passed // self.plan.interval_s) + 1)
-            if due > tick + 1:
-                self._cost = self._cost._replace(skipped=self._cost.skipped + due - tick - 1)
-            tick = due
-            self._stop.wait(max(0.0, due * self.plan.interval_s - passed))
-
-    def _cycle(self) -> None:
+    def _cycle(self) -> int:
+        """Run the collector once; how many ticks on it is to run again."""
         at = self._clock.now()
         self._running_since = at.mono_s
         cpu = time.thread_time()
@@ -111,18 +112,18 @@ class CollectorLoop:
         try:
             batch = accepted(self.plan.collector.collect(), self.plan.collector, at, self._cost.cycles + 1)
         except BaseException as problem:  # noqa: BLE001 - whatever a plug-in does, SystemExit included, the others go on
-            error = _words(problem)
+            error = words(problem)
             batch = failed_batch(self.plan.collector, error, at)
         try:
             self._hand_on(batch)
         except Exception as problem:  # noqa: BLE001 - the next cycle may fare better
-            error = _words(problem)
+            error = words(problem)
         self._tell(error, at.mono_s)
         self._count(error, self._clock.now().mono_s - at.mono_s, time.thread_time() - cpu)
+        return max(1, int(_NOTHING_HERE_S / self.plan.interval_s)) if _nothing_here(batch) else 1
 
     def _hand_on(self, batch: Batch) -> None:
-        """Publish, unless the loop was told to end meanwhile: what hung too long must not come after its successor's."""
-        if not self._stop.is_set():
+        if not self._ended:
             self._publish(batch)
 
     def _tell(self, error: str, now_s: float) -> None:
@@ -149,9 +150,7 @@ class CollectorLoop:
         )
 
 
-def _words(problem: BaseException) -> str:
-    """Kind and text of an error of anybody's code."""
-    try:
-        return f"{type(problem).__name__}: {problem}"
-    except Exception:  # noqa: BLE001 - even its text may raise
-        return type(problem).__name__
+def _nothing_here(batch: Batch) -> bool:
+    """Whether this node has nothing of the kind."""
+    return not batch.metrics and bool(batch.missing) and all(entry.state is Absence.NOT_APPLICABLE for entry in batch.missing)
+

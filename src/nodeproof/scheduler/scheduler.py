@@ -1,5 +1,7 @@
 """All collectors of a daemon together."""
 
+import heapq
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -12,27 +14,90 @@ from nodeproof.scheduler.self_cost import COMPONENT as SELF
 __all__ = ["Scheduler", "spread"]
 
 _MIN_DEADLINE_S = 10.0
-_GAP_S = 0.004
-"""Between two collectors of one beat."""
+_GAP_S = 0.0005
+"""Between two collectors of one beat: less than one takes, so that they follow each other without a pause."""
+_PATIENCE_S = 1.0
+"""How long one collector may keep the thread that all share."""
 
 
 class Scheduler:
-    """Runs collectors side by side and hands each batch to ``publish``."""
+    """Runs collectors and hands each batch to ``publish``.
+
+    One thread, the leader, runs whatever is due, one collector after the other: a processor that is woken once for all of them
+    finds the interpreter in its caches, and one that is woken for each does not (a quarter of the daemon's CPU time). A second
+    thread looks on. A collector that keeps the leader for longer than it may gets that thread for itself, and a new leader goes
+    on with the rest; so a hang costs the others a late tick, once.
+    """
 
     def __init__(self, plans: Sequence[CollectorPlan], publish: Callable[[Batch], None], clock: Clock) -> None:
         self.loops = [CollectorLoop(plan, publish, clock) for plan in plans]
+        self._clock = clock
+        self._patience_s = min([_PATIENCE_S, *(plan.interval_s for plan in plans)])
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._queue = [(loop.due_s, number, loop) for number, loop in enumerate(self.loops)]
+        """What the leader runs, the next one first."""
+        self._leader: threading.Thread | None = None
+        self._led: tuple[CollectorLoop, float] | None = None
+        """The collector that the leader runs now, and since when."""
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Begin all loops."""
-        for loop in self.loops:
-            loop.start()
+        """Begin: every collector once, at once, then each on its grid."""
+        self._hire_leader()
+        onlooker = threading.Thread(target=self._look_on, name="scheduler:relief", daemon=True)
+        self._threads.append(onlooker)
+        onlooker.start()
 
     def stop(self, timeout_s: float) -> list[str]:
-        """End all loops, waiting at most so long in all; names of the collectors that did not come back."""
+        """End, waiting at most so long for cycles in flight; names of the collectors that did not come back."""
         for loop in self.loops:
-            loop.ask_to_stop()
+            loop.end()
+        self._stop.set()
         deadline = time.monotonic() + timeout_s
-        return [loop.plan.collector.name for loop in self.loops if not loop.join(max(0.0, deadline - time.monotonic()))]
+        for thread in list(self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return [loop.plan.collector.name for loop in self.loops if loop.running]
+
+    def _hire_leader(self) -> None:
+        with self._lock:
+            self._led = None
+            self._leader = thread = threading.Thread(target=self._lead, name="scheduler", daemon=True)
+            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+        thread.start()
+
+    def _lead(self) -> None:
+        while not self._stop.is_set():
+            with self._lock:
+                if not self._queue:
+                    return
+                due_s, number, loop = self._queue[0]
+            wait_s = due_s - self._clock.now().mono_s
+            if wait_s > 0:
+                self._stop.wait(wait_s)
+                continue
+            with self._lock:
+                heapq.heappop(self._queue)
+                self._led = loop, self._clock.now().mono_s
+            loop.run()
+            with self._lock:
+                relieved = self._leader is not threading.current_thread()
+                if not relieved:
+                    self._led = None
+                    heapq.heappush(self._queue, (loop.due_s, number, loop))
+            if relieved:
+                self._serve(loop)
+
+    def _serve(self, loop: CollectorLoop) -> None:
+        """Run one collector alone until the end."""
+        while not self._stop.wait(max(0.0, loop.due_s - self._clock.now().mono_s)):
+            loop.run()
+
+    def _look_on(self) -> None:
+        while not self._stop.wait(self._patience_s):
+            led = self._led
+            if led is not None and self._clock.now().mono_s - led[1] > self._patience_s:
+                self._hire_leader()
 
     def completed(self) -> int:
         """Good cycles so far. The daemon's look at itself proves nothing of the node and counts only where there is no other."""
@@ -49,8 +114,7 @@ def spread(collectors: Sequence[tuple[Collector, float, float | None]]) -> list[
     """Plans for (collector, interval, deadline or None), their phases spread.
 
     The quickest interval is the beat. Collectors of a slower cadence are dealt out over the beats of their interval, so that no
-    beat has to carry them all; within a beat they follow each other closely, because a processor that is woken once for all of
-    them finds the interpreter in its caches, and one that is woken for each does not (a third of the daemon's CPU time).
+    beat has to carry them all; within a beat they follow each other closely.
     """
     beat_s = min((interval for _, interval, _ in collectors), default=1.0)
     dealt: dict[float, int] = {}

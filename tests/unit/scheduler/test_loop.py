@@ -8,7 +8,7 @@ import pytest
 
 from nodeproof.clock import SystemClock
 from nodeproof.errors import Absence
-from nodeproof.model.metric import Batch
+from nodeproof.model.metric import Batch, Missing
 from nodeproof.scheduler.loop import CollectorLoop, CollectorPlan
 from nodeproof.scheduler.scheduler import Scheduler, spread
 
@@ -39,12 +39,11 @@ def run(
 ) -> tuple[list[Batch], CollectorLoop]:
     """Drive a collector for a while; what it published, and its loop, ended."""
     published: list[Batch] = []
-    loop = CollectorLoop(CollectorPlan(collector, interval_s, deadline_s, phase_s), published.append, SystemClock())
-    loop.start()
+    scheduler = Scheduler([CollectorPlan(collector, interval_s, deadline_s, phase_s)], published.append, SystemClock())
+    scheduler.start()
     time.sleep(seconds)
-    loop.ask_to_stop()
-    assert loop.join(5.0)
-    return published, loop
+    assert scheduler.stop(5.0) == []
+    return published, scheduler.loops[0]
 
 
 def test_cycles_follow_the_grid_from_the_start() -> None:
@@ -55,7 +54,7 @@ def test_cycles_follow_the_grid_from_the_start() -> None:
     assert loop.cost().cycles == len(published)
     assert loop.cost().failures == 0
     # Ten ticks lie on one grid: being late once does not shift the rest.
-    offsets = [(start - collector.starts[0]) % 0.05 for start in collector.starts[1:]]
+    offsets = [(start - collector.starts[0] + 0.01) % 0.05 for start in collector.starts[1:]]
     assert sum(offset < 0.03 for offset in offsets) >= len(offsets) - 2
 
 
@@ -120,12 +119,11 @@ def test_a_reader_that_raises_costs_one_cycle() -> None:
         if len(heard) == 1:
             raise OSError("full")
 
-    loop = CollectorLoop(CollectorPlan(Scripted(good), 0.05, 5.0), publish, SystemClock())
-    loop.start()
+    scheduler = Scheduler([CollectorPlan(Scripted(good), 0.05, 5.0)], publish, SystemClock())
+    scheduler.start()
     time.sleep(0.2)
-    loop.ask_to_stop()
-    assert loop.join(5.0)
-    assert loop.cost().failures == 1
+    assert scheduler.stop(5.0) == []
+    assert scheduler.costs()["cpu"].failures == 1
     assert len(heard) >= 2
 
 
@@ -149,12 +147,12 @@ def test_what_comes_back_after_the_end_is_not_published() -> None:
         return good(number)
 
     published: list[Batch] = []
-    loop = CollectorLoop(CollectorPlan(Scripted(act), 0.05, 5.0), published.append, SystemClock())
-    loop.start()
+    scheduler = Scheduler([CollectorPlan(Scripted(act), 0.05, 5.0)], published.append, SystemClock())
+    scheduler.start()
     assert began.wait(5.0)
-    loop.ask_to_stop()
+    assert scheduler.stop(0.01) == ["cpu"]
     release.set()
-    assert loop.join(5.0)
+    assert scheduler.stop(5.0) == []
     assert published == []
 
 
@@ -169,16 +167,15 @@ def test_rubbish_is_refused(rubbish: object) -> None:
 def test_a_hung_cycle_is_seen_and_never_started_twice() -> None:
     release = threading.Event()
     collector = Scripted(lambda number: good(number) if release.wait(5.0) else None)
-    loop = CollectorLoop(CollectorPlan(collector, 0.05, 0.1), lambda _: None, SystemClock())
-    loop.start()
+    scheduler = Scheduler([CollectorPlan(collector, 0.05, 0.1)], lambda _: None, SystemClock())
+    scheduler.start()
     time.sleep(0.4)
-    assert 0.2 < loop.cost().hung_s < 1.0
+    assert 0.2 < scheduler.costs()["cpu"].hung_s < 1.0
     assert len(collector.starts) == 1
-    loop.ask_to_stop()
-    assert not loop.join(0.05)  # the cycle in flight is not waited for beyond the limit
+    assert scheduler.stop(0.05) == ["cpu"]  # the cycle in flight is not waited for beyond the limit
     release.set()
-    assert loop.join(2.0)
-    assert loop.cost().hung_s == 0.0
+    assert scheduler.stop(2.0) == []
+    assert scheduler.costs()["cpu"].hung_s == 0.0
 
 
 def test_missed_ticks_are_skipped_and_counted() -> None:
@@ -220,6 +217,59 @@ def test_one_hung_collector_leaves_the_others_alone() -> None:
     assert scheduler.stop(0.1) == ["hung"]
     release.set()
     assert scheduler.stop(2.0) == []
+
+
+def test_a_collector_that_hung_once_is_well_again_on_a_thread_of_its_own() -> None:
+    threads: set[int] = set()
+
+    def act(number: int) -> object:
+        threads.add(threading.get_ident())
+        if number == 2:
+            time.sleep(0.3)
+        return good(number)
+
+    slow = Scripted(act)
+    leaders: set[int] = set()
+
+    def lead(number: int) -> object:
+        leaders.add(threading.get_ident())
+        return Batch("other", "t", 1.0, [], [], number)
+
+    published: list[Batch] = []
+    scheduler = Scheduler(spread([(slow, 0.05, None), (Scripted(lead, "other"), 0.05, None)]), published.append, SystemClock())
+    scheduler.start()
+    time.sleep(0.8)
+    assert scheduler.stop(2.0) == []
+    assert len(threads) == 1, "it keeps the thread that it hung on"
+    assert len(leaders) == 2, "the others went on with a new one"
+    assert len([batch for batch in published if batch.component == "cpu"]) >= 6
+    assert len([batch for batch in published if batch.component == "other"]) >= 10
+
+
+def test_all_share_one_thread_while_all_are_well() -> None:
+    threads: set[int] = set()
+
+    def act(number: int) -> object:
+        threads.add(threading.get_ident())
+        return good(number)
+
+    plans = spread([(Scripted(act), 0.05, None), (Scripted(act), 0.1, None), (Scripted(act), 0.15, None)])
+    scheduler = Scheduler(plans, lambda _: None, SystemClock())
+    scheduler.start()
+    time.sleep(0.3)
+    assert scheduler.stop(2.0) == []
+    assert len(threads) == 1
+
+
+def test_a_node_without_the_thing_is_asked_seldom() -> None:
+    def absent(number: int) -> object:
+        return Batch("cpu", "t", 1.0, [], [Missing("cpu", "usage", Absence.NOT_APPLICABLE, "none here")], number)
+
+    def unread(number: int) -> object:
+        return Batch("cpu", "t", 1.0, [], [Missing("cpu", "usage", Absence.READ_ERROR, "broken")], number)
+
+    assert len(run(Scripted(absent), 0.4)[0]) == 1
+    assert len(run(Scripted(unread), 0.4)[0]) >= 5
 
 
 def test_phases_are_dealt_out_over_the_beats() -> None:
