@@ -1,13 +1,19 @@
 """What this process itself uses. Always read from our own ``/proc``, wherever the observed machine's files lie."""
 
 import os
+import time
 
-__all__ = ["cpu_s", "descriptors", "resident_bytes"]
+__all__ = ["cpu_s", "descriptors", "resident_bytes", "thread_cpu_s"]
 
 
 def cpu_s() -> float:
     """CPU seconds of this process and of its children that have ended."""
     return sum(os.times()[:4])
+
+
+def thread_cpu_s() -> float:
+    """CPU seconds of the calling thread."""
+    return time.thread_time()
 
 
 def resident_bytes() -> int:

@@ -354,7 +354,7 @@ class SamplerReport(msgspec.Struct, frozen=True, omit_defaults=True):
     late: int
     """Looks that began more than half a period after their time."""
     cpu_s: float
-    """CPU time of the sampler and its readers."""
+    """CPU time of looking while the run went on, on all threads; the looks before the run are not in it."""
     cpu_share: float
     """The same as a share of the allowed processors' time."""
     unread: dict[str, int] = {}
