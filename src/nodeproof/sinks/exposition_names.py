@@ -4,6 +4,7 @@
 ``catmonitor_<component>_<name>`` in the reference's own units. Rules: Prometheus text format 0.0.4 and OpenMetrics 1.0.
 """
 
+import functools
 import re
 import zlib
 from collections.abc import Mapping
@@ -93,6 +94,7 @@ def family(component: str, name: str, unit: str, spec: MetricSpec | None, naming
     return Family(base + (_TOTAL_SUFFIX if totals else ""), kind, base_unit.suffix, text, multiply, divide, constant=False)
 
 
+@functools.lru_cache(maxsize=64)
 def header(of: Family, form: Format) -> str:
     """HELP, TYPE and UNIT lines of a family."""
     if form is Format.TEXT:

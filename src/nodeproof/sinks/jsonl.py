@@ -16,7 +16,7 @@ from nodeproof.clock import Clock, Instant
 from nodeproof.errors import WriteError
 from nodeproof.model.catalogue import CATALOGUE, Kind
 from nodeproof.model.metric import Batch, Labels, Metric, Missing
-from nodeproof.sinks.base import Trouble
+from nodeproof.sinks.base import Trouble, same_absences
 from nodeproof.sinks.jsonl_files import DataFiles, Limits, local_date
 
 __all__ = ["MISSING_STREAM", "Absence", "JsonLines"]
@@ -170,7 +170,7 @@ class JsonLines:
                 kept.full_set_s = batch.mono_s - max(0.0, self._interval_s - _RETRY_S)
 
     def _write_missing(self, batch: Batch, kept: _Kept, now: Instant, *, new_day: bool) -> None:
-        if not new_day and _same(batch.missing, kept.absences):
+        if not new_day and same_absences(batch.missing, kept.absences):
             return
         before = kept.missing
         present = {(_key(entry.name, entry.labels), str(entry.state)): entry for entry in batch.missing}
@@ -195,14 +195,6 @@ class JsonLines:
             return False
         self.trouble.healed(stream)
         return True
-
-
-def _same(now: Sequence[Missing], before: Sequence[Missing]) -> bool:
-    """Whether both lists tell of the same absences, in the same order: quick, and true nearly always."""
-    return len(now) == len(before) and all(
-        one is other or (one.name == other.name and one.state is other.state and one.labels == other.labels)
-        for one, other in zip(now, before, strict=True)
-    )
 
 
 def _absence(event: str, entry: Missing, timestamp: str) -> Absence:

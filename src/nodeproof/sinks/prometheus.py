@@ -6,6 +6,7 @@ and a component whose batch has not changed since the last scrape is not written
 leaves the page.
 """
 
+import functools
 import math
 import operator
 import threading
@@ -17,7 +18,7 @@ from nodeproof import __version__
 from nodeproof.clock import Instant, rfc3339_parse
 from nodeproof.model.catalogue import CATALOGUE, MetricSpec
 from nodeproof.model.metric import Batch, Labels, Metric
-from nodeproof.sinks.base import SinkStatus
+from nodeproof.sinks.base import SinkStatus, same_absences
 from nodeproof.sinks.exposition_names import Family, Format, Naming, family, header, series
 from nodeproof.sinks.latest import Entry, LatestStore
 
@@ -182,11 +183,10 @@ class Renderer:
         """What is different each time."""
         parts = []
         if entries:
-            named = [({"component": component}, entry) for component, entry in entries.items()]
             parts.append(header(_UP, form))
-            parts += [f"{series(_UP.name, labels)} {int(not entry.expired)}\n" for labels, entry in named]
+            parts += [f"{_of_component(_UP.name, name)} {int(not entry.expired)}\n" for name, entry in entries.items()]
             parts.append(header(_AGE, form))
-            parts += [f"{series(_AGE.name, labels)} {entry.age_s:.3f}\n" for labels, entry in named]
+            parts += [f"{_of_component(_AGE.name, name)} {entry.age_s:.3f}\n" for name, entry in entries.items()]
             parts.append(header(_SUCCESS, form))
             parts += [self._blocks[component].success for component in entries]
         statuses = self._statuses() if self._statuses is not None else ()
@@ -203,7 +203,9 @@ class Renderer:
             return kept
         plan = self._plan(batch, kept.plan if kept is not None else None)
         self._duplicates_total += plan.duplicates
-        block = self._blocks[batch.component] = _Block(batch, plan, _missing_lines(batch), _success_line(batch), {})
+        same = kept is not None and same_absences(batch.missing, kept.batch.missing)
+        missing = kept.missing if kept is not None and same else _missing_lines(batch)
+        block = self._blocks[batch.component] = _Block(batch, plan, missing, _success_line(batch), {})
         return block
 
     def _plan(self, batch: Batch, before: _Plan | None) -> _Plan:
@@ -266,6 +268,11 @@ def _assemble(
     return _Plan(shape, picker, len(order), multiply, divide, templates, duplicates, known)
 
 
+@functools.lru_cache(maxsize=256)
+def _of_component(name: str, component: str) -> str:
+    return series(name, {"component": component})
+
+
 def _percent(text: str) -> str:
     return text.replace("%", "%%")
 
@@ -295,7 +302,7 @@ def _success_line(batch: Batch) -> str:
         read_s = rfc3339_parse(batch.timestamp)
     except ValueError:
         return ""
-    return f"{series(_SUCCESS.name, {'component': batch.component})} {read_s:.3f}\n"
+    return f"{_of_component(_SUCCESS.name, batch.component)} {read_s:.3f}\n"
 
 
 def render(batches: Mapping[str, Batch], form: Format = Format.TEXT, naming: Naming = Naming.NODEPROOF) -> str:
