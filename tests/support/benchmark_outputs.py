@@ -16,7 +16,9 @@ def recorded(case: str) -> bytes:
 
 def stream_table(rates: dict[str, float] | None = None, header: str = "Best Rate MB/s", verdict: str = VALIDATES) -> str:
     """The end of a STREAM output."""
-    rows = "".join(f"{name + ':':<12}{rate:12.1f}     0.012648     0.012600     0.012700\n" for name, rate in (rates or RATES).items())
+    rows = "".join(
+        f"{name + ':':<12}{rate:12.1f}     0.012648     0.012600     0.012700\n" for name, rate in (rates or RATES).items()
+    )
     return f"Function    {header}  Avg time     Min time     Max time\n{rows}{'-' * 61}\n{verdict}"
 
 

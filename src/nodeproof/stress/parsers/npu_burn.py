@@ -32,7 +32,7 @@ _SUMMARY = re.compile(
     rb" case_time_seconds=(\S{1,40})"
 )
 _TABLE_ROW = re.compile(r"\|\s*(\d{1,9})\s*\|\s*(PASS|FAIL)\s*\|\s*(.{0,200}?)\s*\|")
-_CSV_BYTES = 16 * 1024 * 1024
+_CSV_BYTES = 4 * 1024 * 1024
 
 
 class NpuCase(msgspec.Struct, frozen=True):

@@ -5,11 +5,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.benchmark_outputs import hpl_output, hpl_residual, hpl_row, hpl_summary, recorded
 
 from nodeproof.model.job import Correctness
 from nodeproof.stress.parsers.hpl import judge, operations, parse
 from nodeproof.stress.parsers.judgement import Judgement
+from support.benchmark_outputs import hpl_output, hpl_residual, hpl_row, hpl_summary, recorded
 
 
 def _judge(text: str | bytes) -> Judgement:
@@ -183,7 +183,10 @@ def test_a_time_that_rounds_to_nothing_bounds_the_rate_from_below_only() -> None
     ("row", "reason"),
     [
         ("WR00C2R4 50000 256 4 2 150,60 5.5337e+02\n", "line 1: '150,60' is a localised number; run the program under LC_ALL=C"),
-        ("WR00C2R4 50000 256 4 2 150.60 5,5337e+02\n", "line 1: '5,5337e+02' is a localised number; run the program under LC_ALL=C"),
+        (
+            "WR00C2R4 50000 256 4 2 150.60 5,5337e+02\n",
+            "line 1: '5,5337e+02' is a localised number; run the program under LC_ALL=C",
+        ),
         ("WR00C2R4 50000 256 4 2 150.60 inf\n", "line 1: 'inf' is no time or rate"),
         ("WR00C2R4 50000 256 4 2 150.60 0.0\n", "line 1: '0.0' is no time or rate"),
         ("WR00C2R4 50000 256 0 2 150.60 5.5337e+02\n", "line 1: N, NB, P and Q must be whole numbers above 0"),
@@ -210,11 +213,12 @@ def test_a_table_without_a_row_and_the_legend_are_no_result() -> None:
 
 
 def test_memory_that_could_not_be_had_is_told() -> None:
-    text = "HPL ERROR from process # 0, on line 610 of function HPL_pdtest:\n>>> [0,0] Memory allocation failed for A, x and b. Skip. <<<\n"
+    text = "HPL ERROR from process # 0, on line 610 of function HPL_pdtest:\n"
+    text += ">>> [0,0] Memory allocation failed for A, x and b. Skip. <<<\n"
     judgement = _judge(text + hpl_summary(0, skipped=1))
     assert (judgement.cause, judgement.crashed) == ("out_of_memory", True)
     assert "Memory allocation failed for A, x and b" in judgement.reason
-    assert _judge("HPL ERROR: could not read input\n").reason == "HPL could not read its input or get what it needs"
+    assert _judge("HPL ERROR: could not read input\n>>> cut off").reason == "HPL could not read its input or get what it needs"
 
 
 def test_progress_without_a_rate_is_none() -> None:
@@ -232,7 +236,13 @@ def test_any_bytes_are_judged_and_prove_nothing(noise: bytes) -> None:
     assert _judge(noise).correctness is not Correctness.VALIDATED
 
 
-_ROW_PARTS = [hpl_row(), hpl_residual(), hpl_residual("nan"), hpl_residual(verdict="FAILED"), *hpl_summary(1).splitlines(keepends=True)]
+_ROW_PARTS = [
+    hpl_row(),
+    hpl_residual(),
+    hpl_residual("nan"),
+    hpl_residual(verdict="FAILED"),
+    *hpl_summary(1).splitlines(keepends=True),
+]
 
 
 @given(st.lists(st.sampled_from([*_ROW_PARTS, "noise\n", "\xff\n"]), max_size=25))

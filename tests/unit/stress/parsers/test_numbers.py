@@ -34,7 +34,9 @@ def test_commas(text: str, localised: bool) -> None:  # noqa: FBT001 - a row of 
     assert is_localised(text) is localised
 
 
-@pytest.mark.parametrize(("text", "step"), [("0.0178", 0.00005), ("150.60", 0.005), ("7", 0.5), ("1.5e3", 50.0), ("2e-3", 0.0005)])
+@pytest.mark.parametrize(
+    ("text", "step"), [("0.0178", 0.00005), ("150.60", 0.005), ("7", 0.5), ("1.5e3", 50.0), ("2e-3", 0.0005)]
+)
 def test_half_of_the_last_digit(text: str, step: float) -> None:
     assert printed_step(text) == pytest.approx(step)
 

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.benchmark_outputs import RATES, VALIDATES, recorded, stream_table
 
 from nodeproof.model.job import Correctness
 from nodeproof.stress.parsers.judgement import Judgement
 from nodeproof.stress.parsers.stream import TablePolicy, judge, parse
+from support.benchmark_outputs import RATES, VALIDATES, recorded, stream_table
 
 _MIB = 1024 * 1024
 _VALUES = {"copy_mb_s": 101234.5, "scale_mb_s": 99876.1, "add_mb_s": 103456.7, "triad_mb_s": 102987.3}
@@ -146,7 +146,8 @@ def test_errors_that_are_no_numbers_are_a_failure_though_the_solution_validates(
 
 def test_all_arrays_that_failed_are_named() -> None:
     verdict = "".join(
-        f"Failed Validation on array {name}[], AvgRelAbsErr > epsilon (1e-13)\n     For array {name}[], {count} errors were found.\n"
+        f"Failed Validation on array {name}[], AvgRelAbsErr > epsilon (1e-13)\n"
+        f"     For array {name}[], {count} errors were found.\n"
         for name, count in (("a", 3), ("c", 8))
     )
     assert _judge(stream_table(verdict=verdict)).reason.endswith("array a[], 3 errors; array c[], 8 errors")
