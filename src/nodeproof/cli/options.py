@@ -1,7 +1,9 @@
 """What the common options mean."""
 
 import argparse
+import contextlib
 import os
+from collections.abc import Mapping
 
 from nodeproof.config.resolve import defaults, find
 from nodeproof.config.schema import Config
@@ -12,12 +14,24 @@ __all__ = ["load_config", "machine_root"]
 
 def load_config(options: argparse.Namespace) -> Config:
     """The configuration in force. Raises ConfigError."""
-    path = find(options.config, options.environ, os.path.exists)
+    environ = _with_home(options.environ)
+    path = find(options.config, environ, os.path.exists)
     if path is None:
-        return defaults(options.environ)
+        return defaults(environ)
     from nodeproof.config.loader import load  # noqa: PLC0415 - a YAML parser only where there is YAML
 
-    return load(path, options.environ)
+    return load(path, environ)
+
+
+def _with_home(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """``environ`` with a HOME: services are started without one, and their default directories must not be somebody else's."""
+    if environ.get("HOME", "").startswith("/"):
+        return environ
+    import pwd  # noqa: PLC0415 - seldom needed
+
+    with contextlib.suppress(KeyError):
+        return {**environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
+    return {name: text for name, text in environ.items() if name != "HOME"}
 
 
 def machine_root(options: argparse.Namespace) -> str:

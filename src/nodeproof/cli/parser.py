@@ -3,14 +3,26 @@
 import argparse
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from nodeproof import __version__
+from nodeproof.cli.table import printable_lines
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["COMMANDS", "make_parser"]
 
 Options = argparse.Namespace
 
 _TABLE_OR_JSON = ("table", "json")
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that repeats no control character to the terminal."""
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        super()._print_message(printable_lines(message), file)
 
 
 def _lazily(module: str) -> Callable[[Options], int]:
@@ -94,7 +106,7 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="nodeproof",
         description="Prove a node before you trust it, or any number it gives you.",
         epilog="Without a command: up. Each command has its own --help.",
@@ -111,5 +123,5 @@ def make_parser() -> argparse.ArgumentParser:
             "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"
         )
         add_options(command)
-        command.set_defaults(run=_lazily(module), command=name)
+        command.set_defaults(run=_lazily(module), command=name, parser=command)
     return parser

@@ -2,7 +2,7 @@
 
 from nodeproof.cli.table import print_table
 from nodeproof.clock import rfc3339_parse
-from nodeproof.model.health import ComponentScore, HealthScore
+from nodeproof.model.health import ComponentScore, Finding, HealthScore
 
 __all__ = ["print_health"]
 
@@ -40,7 +40,7 @@ def print_health(health: HealthScore) -> None:
                     str(one.severity),
                     one.rule,
                     one.message,
-                    f"{one.reading.value:g} {one.reading.unit} ({one.threshold})",
+                    _judged(one),
                     one.source,
                 )
                 for one in health.findings
@@ -53,6 +53,13 @@ def print_health(health: HealthScore) -> None:
             [(one.component, one.concern, str(one.state), one.reason, one.remedy) for one in health.unknown],
         )
     print(f"\n  {_CLOSING[str(health.grade)]}")
+
+
+def _judged(finding: Finding) -> str:
+    """The number that was judged, and against what."""
+    reading = finding.reading
+    value = reading.value if reading.judged is None else reading.judged
+    return f"{value:g} {reading.unit}".rstrip() + f" ({finding.threshold})"
 
 
 def _row(name: str, score: ComponentScore) -> tuple[str, str, str, str, str]:

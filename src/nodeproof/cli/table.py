@@ -3,13 +3,18 @@
 import sys
 from collections.abc import Sequence
 
-__all__ = ["print_table", "printable"]
+__all__ = ["print_table", "printable", "printable_lines"]
 
 
 def printable(text: str, limit: int = 200) -> str:
     """``text`` without control characters, so that no label can move the cursor or colour the terminal; cut at ``limit``."""
     clean = text if text.isprintable() else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, none of them cut."""
+    return "\n".join(printable(line, len(line)) for line in text.split("\n"))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:

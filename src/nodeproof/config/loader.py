@@ -5,6 +5,8 @@ never did anything loads with a warning.
 """
 
 import difflib
+import os
+import stat
 from collections.abc import Iterable, Mapping
 
 from nodeproof.config.document import Document, Value, parse
@@ -14,6 +16,10 @@ from nodeproof.config.schema import Config
 from nodeproof.errors import ConfigError
 
 __all__ = ["ConfigProblemsError", "load", "load_text"]
+
+_ANOTHER = "give another file with -c"
+_MOST_BYTES = 2 * 1024 * 1024
+"""More than any that is accepted, so that its size is what is complained of."""
 
 
 class ConfigProblemsError(ConfigError):
@@ -27,13 +33,36 @@ class ConfigProblemsError(ConfigError):
 
 
 def load(path: str, environ: Mapping[str, str]) -> Config:
-    """Read and judge the file. Raises ConfigError (ConfigProblemsError when there are several)."""
+    """Read and judge the file. Raises ConfigError (ConfigProblemsError when there are several).
+
+    A pipe is refused: it could not be read again at a reload, and one that nobody writes to would be waited for without end.
+    ``/dev/null`` is an empty file.
+    """
     try:
-        with open(path, "rb") as file:
-            content = file.read(2 * 1024 * 1024)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            about = os.fstat(fd)
+            if not stat.S_ISREG(about.st_mode) and about.st_rdev != os.stat(os.devnull).st_rdev:
+                raise ConfigError("", f"is {_kind(about.st_mode)}, not a file", source=path, remedy=_ANOTHER)
+            content = _content(fd)
+        finally:
+            os.close(fd)
     except OSError as error:
-        raise ConfigError("", error.strerror or str(error), source=path, remedy="give another file with -c") from None
+        raise ConfigError("", error.strerror or str(error), source=path, remedy=_ANOTHER) from None
     return load_text(path, content, environ)
+
+
+def _content(fd: int) -> bytes:
+    content = b""
+    while len(content) < _MOST_BYTES and (part := os.read(fd, _MOST_BYTES)):
+        content += part
+    return content
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a device"
 
 
 def load_text(name: str, content: bytes, environ: Mapping[str, str]) -> Config:

@@ -9,6 +9,7 @@ from typing import cast
 import msgspec
 
 from nodeproof.config.schema import Config
+from nodeproof.errors import ConfigError
 
 __all__ = ["ENVIRONMENT", "build", "defaults", "find"]
 
@@ -38,9 +39,14 @@ def defaults(environ: Mapping[str, str]) -> Config:
 
 
 def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], environ: Mapping[str, str]) -> Config:
-    """Put the default directories under what the file says, and convert the whole to structs at once."""
-    data_home = environ.get("NODEPROOF_DATA_DIR") or environ.get("CATMONITOR_DATA_DIR")
-    state_home = environ.get("XDG_STATE_HOME") or f"{environ.get('HOME', '/root')}/.local/state"
+    """Put the default directories under what the file says, and convert the whole to structs at once.
+
+    Raises ConfigError for a variable that names no absolute path; of XDG's own such a one counts as not set, as its rules say.
+    """
+    data_home = _directory("NODEPROOF_DATA_DIR", environ) or _directory("CATMONITOR_DATA_DIR", environ)
+    state_home = environ.get("XDG_STATE_HOME", "")
+    if not state_home.startswith("/"):
+        state_home = f"{environ.get('HOME', '/root')}/.local/state"
     home = f"{state_home}/nodeproof"
     data_dir = data_home or f"{home}/data"
     beside = data_home or home
@@ -52,3 +58,10 @@ def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], envir
     ):
         plain[section] = default | cast("dict[str, str]", tree.get(section, {}))
     return msgspec.convert(plain | {"source": source, "warnings": warnings}, Config)
+
+
+def _directory(name: str, environ: Mapping[str, str]) -> str:
+    path = environ.get(name, "")
+    if path and not path.startswith("/"):
+        raise ConfigError(name, f"{path!r} is no absolute path", source="environment")
+    return path

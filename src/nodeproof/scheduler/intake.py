@@ -94,6 +94,7 @@ def _is_time(text: str) -> bool:
         return False
     return True
 
+
 def words(problem: BaseException) -> str:
     """Kind and text of an error of anybody's code."""
     try:

@@ -1,5 +1,9 @@
 """Configuration files: what loads, what is refused, and how the refusal reads."""
 
+import os
+from pathlib import Path
+
+import msgspec
 import pytest
 import yaml
 from hypothesis import given
@@ -201,3 +205,28 @@ def test_any_structure_loads_or_is_refused_with_a_path(tree: object) -> None:
         load_text("n.yaml", text, {})
     except ConfigError as error:
         assert error.problem
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """A pipe would be waited for without end, and be empty at a reload."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, kind in ((str(pipe), "a pipe"), (str(tmp_path), "a directory"), ("/dev/zero", "a device")):
+        with pytest.raises(ConfigError, match=f"{path}: is {kind}, not a file"):
+            load(path, {})
+    before = len(os.listdir("/proc/self/fd"))
+    for path in (str(pipe), str(tmp_path)):
+        with pytest.raises(ConfigError):
+            load(path, {})
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_dev_null_is_an_empty_file() -> None:
+    assert load("/dev/null", {}) == msgspec.structs.replace(load_text("/dev/null", b"", {}), source="/dev/null")
+
+
+def test_a_file_too_large_is_told_of_by_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "large.yaml"
+    path.write_bytes(b"# x\n" * 1_000_000)
+    with pytest.raises(ConfigError, match="larger than 1048576 bytes"):
+        load(str(path), {})

@@ -1,6 +1,9 @@
 """Where the configuration comes from, and the defaults."""
 
+import pytest
+
 from nodeproof.config.resolve import defaults, find
+from nodeproof.errors import ConfigError
 
 
 def nothing(path: str) -> bool:
@@ -38,3 +41,10 @@ def test_defaults_work_without_a_file() -> None:
     assert config.snapshot.enabled
     assert config.stress is None
     assert config.warnings == ()
+
+
+def test_directories_that_are_not_absolute() -> None:
+    """Of XDG's variable such a one counts as not set, as its specification says; ours is an error."""
+    assert defaults({"XDG_STATE_HOME": "state", "HOME": "/home/a"}).snapshot.dir == "/home/a/.local/state/nodeproof/snapshot"
+    with pytest.raises(ConfigError, match="NODEPROOF_DATA_DIR: 'data' is no absolute path"):
+        defaults({"NODEPROOF_DATA_DIR": "data"})

@@ -3,10 +3,9 @@
 import argparse
 import sys
 
-import msgspec
-
 from nodeproof.cli.options import load_config, machine_root
-from nodeproof.cli.table import print_table
+from nodeproof.cli.output import print_json_lines, print_text
+from nodeproof.cli.table import print_table, printable
 from nodeproof.daemon.assembly import assemble
 from nodeproof.daemon.once import Observation, observe_once
 from nodeproof.errors import UsageError
@@ -26,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_exposition(observation)
     for name, failure in observation.failures.items():
-        print(f"nodeproof: collector {name} {failure}", file=sys.stderr)
+        print(printable(f"nodeproof: collector {name} {failure}"), file=sys.stderr)
     return 1 if observation.failures else 0
 
 
@@ -52,10 +51,8 @@ def labels_text(labels: Labels | None) -> str:
 
 
 def _print_json(observation: Observation, *, with_missing: bool) -> None:
-    encoder = msgspec.json.Encoder()
     for _, batch in sorted(observation.batches.items()):
-        for entry in [*batch.metrics, *(batch.missing if with_missing else ())]:
-            sys.stdout.write(encoder.encode(entry).decode() + "\n")
+        print_json_lines([*batch.metrics, *(batch.missing if with_missing else ())])
 
 
 def _print_tables(observation: Observation) -> None:
@@ -74,4 +71,4 @@ def _print_tables(observation: Observation) -> None:
 def _print_exposition(observation: Observation) -> None:
     from nodeproof.sinks.prometheus import render  # noqa: PLC0415 - only for this output
 
-    sys.stdout.write(render(observation.batches))
+    print_text(render(observation.batches))

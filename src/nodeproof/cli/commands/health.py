@@ -2,10 +2,9 @@
 
 import argparse
 
-import msgspec
-
 from nodeproof.cli.commands.collect import observe
 from nodeproof.cli.options import load_config
+from nodeproof.cli.output import print_json
 from nodeproof.cli.report import print_health
 from nodeproof.clock import SystemClock
 from nodeproof.health.evaluator import Evaluator
@@ -18,10 +17,13 @@ def run(options: argparse.Namespace) -> int:
     """Print the health of this moment. Exit 0 whatever it is, as the reference does: ``check`` is for scripts."""
     settings = load_config(options).health
     evaluator = Evaluator(settings.ruleset, settings.weight_scheme, confirm=False)
-    readings = Readings(observe(options).batches)
-    health = evaluator.evaluate(readings, SystemClock().now())
+    observation = observe(options)
+    now = SystemClock().now()
+    # The first look is what growth is reckoned from.
+    evaluator.evaluate(Readings(observation.first), now)
+    health = evaluator.evaluate(Readings(observation.batches), now)
     if options.output == "json":
-        print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
+        print_json(health, indent=2)
     else:
         print_health(health)
     return 0

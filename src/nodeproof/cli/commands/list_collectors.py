@@ -2,9 +2,8 @@
 
 import argparse
 
-import msgspec
-
 from nodeproof.cli.options import load_config, machine_root
+from nodeproof.cli.output import print_json
 from nodeproof.cli.table import print_table
 from nodeproof.daemon.assembly import assemble
 from nodeproof.host.machine import Machine
@@ -27,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         for entry in assemble(load_config(options), machine)
     ]
     if options.output == "json":
-        print(msgspec.json.encode(rows).decode())
+        print_json(rows)
     else:
         print_table(
             ("Name", "Component", "Priority", "Interval", "Enabled"),
