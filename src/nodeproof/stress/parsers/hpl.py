@@ -32,6 +32,7 @@ _MARKERS = (
     b"tests with the following",
     b"end of tests",
     b"tests pass if scaled",
+    b"test passes below",
     b"hpl error",
     b">>>",
     b"hplinpack",
@@ -45,7 +46,7 @@ _COUNTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tests_unchecked", re.compile(r"^\s*(\d{1,18})\s+tests? completed without checking", re.IGNORECASE)),
     ("tests_skipped", re.compile(r"^\s*(\d{1,18})\s+tests? skipped", re.IGNORECASE)),
 )
-_THRESHOLD = re.compile(r"scaled residuals are less than\s+(\S{1,40})", re.IGNORECASE)
+_THRESHOLD = re.compile(r"(?:scaled residuals are less than|a test passes below)\s+(\S{1,40})", re.IGNORECASE)
 _VERSION = re.compile(r"HPLinpack\s+([\w.]{1,20})", re.IGNORECASE)
 _WORDS = re.compile(r">>>\s*(.{1,200}?)\s*<<<")
 _PROGRESS = re.compile(r"Gflops=\s*(\S{1,40})", re.IGNORECASE)

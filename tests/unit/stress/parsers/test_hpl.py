@@ -88,6 +88,12 @@ def test_a_residual_out_of_bounds_has_failed_even_when_it_says_passed(value: str
     assert (judgement.correctness, judgement.cause) == (Correctness.FAILED, "failed_residual")
 
 
+def test_the_threshold_in_the_words_of_the_built_in_workload() -> None:
+    head = "- eps is 2.220446e-16; a test passes below 16.0\n"
+    assert _judge(head + hpl_output()).details["threshold"] == 16.0
+    assert _judge(head + hpl_row() + hpl_residual("17.1") + hpl_summary(1)).correctness is Correctness.FAILED
+
+
 def test_a_residual_that_is_stars_proves_nothing() -> None:
     judgement = _judge(hpl_row() + hpl_residual("****************") + hpl_summary(1))
     assert (judgement.correctness, judgement.cause) == (Correctness.NOT_PROVEN, "damaged")
