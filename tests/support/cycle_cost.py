@@ -5,7 +5,7 @@ thread, on a clock that the caller moves, so that each part's CPU time can be to
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
@@ -21,7 +21,7 @@ from nodeproof.sinks.base import Sink, Trouble
 from nodeproof.sinks.prometheus import Format, Renderer
 from support.hosts_grown import Size, grown_answers, step, write_grown_host
 
-__all__ = ["Costs", "Daemon", "Part", "total"]
+__all__ = ["Costs", "Daemon", "Part", "total", "windows"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -35,6 +35,17 @@ Costs = dict[Part, float]
 def total(costs: Costs) -> float:
     """All parts; groups are parts of their collector."""
     return sum(cost for (kind, _), cost in costs.items() if kind != "group")
+
+
+_BEAT_S = 1.0
+_WINDOW = 6
+"""Beats after which everything with a cadence of 1, 2 or 3 s has run equally often."""
+
+
+def windows(beats: Sequence[Costs]) -> list[float]:
+    """Mean cost of a beat in each six beats in a row, CPU seconds."""
+    costs = list(map(total, beats))
+    return [sum(costs[first : first + _WINDOW]) / _WINDOW for first in range(len(costs) - _WINDOW + 1)]
 
 
 class _Meter(Protocol):
@@ -120,16 +131,19 @@ class Daemon:
         meanwhile on threads of their own is waited for and not counted here.
         """
         self._beat += 1
-        self._clock.advance(1.0)
+        self._clock.advance(_BEAT_S)
         began = time.thread_time()
         step(self._root, self.size, self._beat)
         self.stepping_s += time.thread_time() - began
         self._costs = {}
         if everything:
             self._runtime._judged_s = 0.0
+        now_s = self._clock.now().mono_s
         for loop in self._loops:
-            if everything or (self._beat - int(loop.plan.phase_s)) % round(loop.plan.interval_s) == 0:
+            if everything:  # without moving its grid
                 self._meter(("loop", ""), loop._cycle)
+            elif loop.due_s <= now_s + _BEAT_S / 2:
+                self._meter(("loop", ""), loop.run)
         self._meter(("tick", ""), self._runtime.tick)
         self._machine.settle(30.0)
         return self._split()
