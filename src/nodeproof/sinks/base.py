@@ -29,15 +29,17 @@ _MOST_TOLD = 256
 class Trouble:
     """Failures of one sink: counted each time, told once when they begin or change, and once when they end.
 
-    One that comes and goes is told of once a minute.
+    One that comes and goes is told of once a minute, and one that all parts share once for all of them.
     """
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._lock = threading.Lock()
         self._problems: dict[str, str] = {}
-        self._told: dict[tuple[str, str], float] = {}
-        """When each problem of each part was told of last, in seconds of CLOCK_MONOTONIC."""
+        self._told: dict[str, float] = {}
+        """When each line was told last, in seconds of CLOCK_MONOTONIC."""
+        self._told_parts: set[str] = set()
+        """Those whose end is to be told of, since their beginning was."""
         self.total = 0
 
     @property
@@ -49,8 +51,10 @@ class Trouble:
         """``part`` of it failed, for this reason."""
         with self._lock:
             self.total += 1
-            fresh = self._problems.get(part) != problem and self._may_tell(part, problem)
+            fresh = self._problems.get(part) != problem and self._may_tell(problem)
             self._problems[part] = problem
+            if fresh:
+                self._told_parts.add(part)
         if fresh:
             _log.error("%s: %s", self._what, problem)
 
@@ -58,19 +62,21 @@ class Trouble:
         """``part`` of it worked."""
         if part not in self._problems:
             return
+        what = f"{self._what} {part}".strip()
         with self._lock:
             self._problems.pop(part, None)
-            fresh = self._may_tell(part, "")
+            fresh = part in self._told_parts and self._may_tell(what)
+            self._told_parts.discard(part)
         if fresh:
-            _log.warning("%s: works again (%s failures so far)", f"{self._what} {part}".strip(), self.total)
+            _log.warning("%s: works again (%s failures so far)", what, self.total)
 
-    def _may_tell(self, part: str, problem: str) -> bool:
+    def _may_tell(self, line: str) -> bool:
         now_s = time.monotonic()
-        if now_s - self._told.get((part, problem), -math.inf) < _TELL_AGAIN_S:
+        if now_s - self._told.get(line, -math.inf) < _TELL_AGAIN_S:
             return False
         if len(self._told) >= _MOST_TOLD:
             self._told.clear()
-        self._told[part, problem] = now_s
+        self._told[line] = now_s
         return True
 
 

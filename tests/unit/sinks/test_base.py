@@ -43,7 +43,7 @@ def test_a_broken_sink_costs_the_others_nothing_and_is_told_of_once(caplog: pyte
             sinks.write(one)
         sinks.flush(Instant(1.0, 2.0))
     assert well.heard == [one, one, one, Instant(1.0, 2.0)]
-    assert [record.getMessage() for record in caplog.records] == ["broken: OSError: no room"] * 2  # writing, then flushing
+    assert [record.getMessage() for record in caplog.records] == ["broken: OSError: no room"]  # for both, writing and flushing
     assert sinks.statuses() == [SinkStatus("broken", 4, "OSError: no room"), SinkStatus("well", 0, "")]
     broken.broken = False
     caplog.clear()
@@ -54,7 +54,6 @@ def test_a_broken_sink_costs_the_others_nothing_and_is_told_of_once(caplog: pyte
     assert sinks.statuses()[0] == SinkStatus("broken", 4, "")
     assert [record.getMessage() for record in caplog.records] == [
         "broken (write cpu): works again (4 failures so far)",
-        "broken (flush): works again (4 failures so far)",
     ]
     assert broken.heard[-1] == "closed"
 
@@ -100,7 +99,7 @@ def test_trouble_that_changes_its_face_is_told_again(caplog: pytest.LogCaptureFi
     trouble.failed("full", "a")
     trouble.failed("read-only", "a")
     trouble.failed("full", "b")
-    assert len(caplog.records) == 3
+    assert len(caplog.records) == 2, "the third time it is the first one's line again"
     assert trouble.total == 4
     trouble.healed("a")
     assert trouble.problem == "full"
