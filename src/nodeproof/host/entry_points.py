@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nodeproof.errors import NodeproofError
 
-__all__ = ["EntryPoint", "entry_points", "parse_entry_points"]
+__all__ = ["EntryPoint", "entry_points", "offers", "parse_entry_points"]
 
 
 class EntryPoint(NamedTuple):
@@ -40,6 +40,17 @@ class EntryPoint(NamedTuple):
 def entry_points(group: str, folders: Iterable[str] | None = None) -> list[EntryPoint]:
     """All offers of ``group`` on the module search path, sorted by name; of two with one name the first found counts."""
     found: dict[str, EntryPoint] = {}
+    for point in offers(group, folders):
+        found.setdefault(point.name, point)
+    return sorted(found.values())
+
+
+def offers(group: str, folders: Iterable[str] | None = None) -> list[EntryPoint]:
+    """All offers of ``group`` in the order of the module search path, rivals for one name included.
+
+    One distribution that is found twice (a folder that stands twice on the path, an editable install) offers once.
+    """
+    found: dict[tuple[str, str], EntryPoint] = {}
     for folder in sys.path if folders is None else folders:
         for metadata in _metadata_folders(folder):
             try:
@@ -48,8 +59,8 @@ def entry_points(group: str, folders: Iterable[str] | None = None) -> list[Entry
             except OSError:
                 continue
             for name, target in parse_entry_points(text, group):
-                found.setdefault(name, EntryPoint(name, target, os.path.basename(metadata)))
-    return sorted(found.values())
+                found.setdefault((name, target), EntryPoint(name, target, os.path.basename(metadata)))
+    return list(found.values())
 
 
 def parse_entry_points(text: str, group: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ The log of a run holds one :class:`ExecutorMessage` a line::
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Self
 
@@ -197,8 +197,8 @@ class ResultTable(msgspec.Struct, frozen=True):
     """One table of results; each row has as many cells as there are columns."""
 
     title: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -221,7 +221,7 @@ class Cause(msgspec.Struct, frozen=True):
     stage: Stage
     type: str
     """Name of the error's class, or of what stopped the run (``cancel``, ``deadline``, ``precheck``)."""
-    chain: Sequence[str]
+    chain: tuple[str, ...]
     """The error and what caused it, outermost first."""
 
 
@@ -234,12 +234,12 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     elapsed: Elapsed = Elapsed()
     progress: tuple[int, int] | None = None
     """Done and total; absent when the total is not known."""
-    summary: Sequence[Stat] = ()
+    summary: tuple[Stat, ...] = ()
     table: ResultTable | None = None
     verdict: Verdict | None = None
     metrics: dict[str, float] = {}
     """Finite numbers by stable keys; a key that is absent was not measured. Gates score these, never the tiles."""
-    log: Sequence[LogLine] = ()
+    log: tuple[LogLine, ...] = ()
     """Lines since the frame before."""
     hardware_state: Json | None = None
     """State of the box before, during and after, put on the terminal frame by the executor. Absent = not measured."""
@@ -249,10 +249,10 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @classmethod
     def running(
-        cls, phase: str, elapsed_s: float, *, progress: tuple[int, int] | None = None, log: Sequence[LogLine] = ()
+        cls, phase: str, elapsed_s: float, *, progress: tuple[int, int] | None = None, log: Iterable[LogLine] = ()
     ) -> Self:
         """A frame after which more will come."""
-        return cls(status=RunStatus.RUNNING, phase=phase, elapsed=Elapsed.of(elapsed_s), progress=progress, log=log)
+        return cls(status=RunStatus.RUNNING, phase=phase, elapsed=Elapsed.of(elapsed_s), progress=progress, log=tuple(log))
 
     @classmethod
     def completed(
@@ -262,7 +262,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         *,
         verdict: Verdict,
         metrics: Mapping[str, float] | None = None,
-        summary: Sequence[Stat] = (),
+        summary: tuple[Stat, ...] = (),
     ) -> Self:
         """The last frame of a run that came to its end. More can be put on it with ``msgspec.structs.replace``."""
         return cls(
@@ -271,7 +271,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
             elapsed=Elapsed.of(elapsed_s),
             verdict=verdict,
             metrics=dict(metrics or {}),
-            summary=summary,
+            summary=tuple(summary),
         )
 
     @classmethod
@@ -392,7 +392,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     params: dict[str, str] = {}
     """The whole configuration, as text."""
     sensitivity: Sensitivity
-    provenance: Sequence[Provenance] = ()
+    provenance: tuple[Provenance, ...] = ()
     """What exactly ran."""
     fingerprint: str = ""
     """SHA-256 over benchmark, its date and version, parameters, data set and provenance: numbers compare only within one."""
@@ -401,9 +401,9 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     exit_code: int
     frame: Frame
     """The terminal frame, state of the box included."""
-    warnings: Sequence[str] = ()
+    warnings: tuple[str, ...] = ()
     """Every warning and error of the log, in order."""
-    abandoned: Sequence[Stage] = ()
+    abandoned: tuple[Stage, ...] = ()
     """Stages whose call never came back."""
     dropped_messages: int = 0
     """Progress and chatter that went over the limits of the log."""

@@ -116,7 +116,8 @@ class Run:
         )
         self.log = MessageLog(request.clock, self._to_disk, request.limits)
         self._started = request.clock.now()
-        self._keeper: RunKeeper = ScratchRun()
+        self._keeper: RunKeeper | None = None
+        self._early: list[bytes] = []
         self._benchmark: Benchmark | None = None
         self._metadata = PluginMetadata("", "")
         self._handle: PluginHandle | None = None
@@ -185,18 +186,23 @@ class Run:
 
     def _start(self) -> None:
         self._emit(GlowEvent(on=True))
-        store = self.request.store
-        if store is not None:
-            # A run whose record could not be kept is not begun.
-            draft = self._draft()
-            self._keeper = self._ask(self._disk, lambda: store.claim(draft), "setup", limit_s=self.request.graces.save_s)
-        self.run_id = self._keeper.run_id
+        # A run whose record could not be kept is not begun.
+        self._ask(self._disk, self._claim, "setup", limit_s=self.request.graces.save_s, heed=False)
+        self.run_id = self._kept().run_id
         self._enter(Stage.START)
         for worker in self.request.older:
             self._warn(f"thread {worker.name} of an earlier run was given up and still lives: it may take time from this one")
-        benchmark = self._ask(self._plugin, self.request.descriptor.build, "setup")
-        self._benchmark = benchmark
+        benchmark = self._benchmark = self._ask(self._plugin, self.request.descriptor.build, "setup", heed=False)
         self._metadata = self._ask(self._plugin, lambda: _metadata(benchmark), "setup")
+
+    def _claim(self) -> None:
+        """On the disk's thread: get a place in the store, and write there what was said before there was one."""
+        store = self.request.store
+        keeper: RunKeeper = ScratchRun() if store is None else store.claim(self._draft())
+        for line in self._early:
+            keeper.append(line)
+        self._early.clear()
+        self._keeper = keeper
 
     def _look_before(self) -> None:
         self._enter(Stage.HARDWARE)
@@ -250,7 +256,7 @@ class Run:
             target=self.request.target,
             evidence=self._box.evidence,
             clock=self.request.clock,
-            file_path=self._keeper.file_path,
+            file_path=self._kept().file_path,
         )
         self._handle = handle
         self._ask(self._plugin, lambda: benchmark.load(handle), "setup")
@@ -352,7 +358,7 @@ class Run:
         try:
             self._call(self._disk, _nothing, limit_s, cancellable=False)  # the last lines of the log
             self.record = record = self._final()
-            self.saved_to = self._call(self._disk, lambda: self._keeper.publish(record), limit_s, cancellable=False)
+            self.saved_to = self._call(self._disk, lambda: self._kept().publish(record), limit_s, cancellable=False)
         except BaseException as error:  # noqa: BLE001 - the record lives on in memory, and says so
             self.save_error = f"the record of this run could not be stored: {error_chain(error)[0]}"
             self.record = self._final()
@@ -421,9 +427,17 @@ class Run:
     def _append(self, line: bytes) -> None:
         """On the disk's thread. A log that cannot be written does not end the run; the record will say so."""
         try:
-            self._keeper.append(line)
+            if self._keeper is None:
+                self._early.append(line)
+            else:
+                self._keeper.append(line)
         except Exception as error:  # noqa: BLE001 - said once
             self.save_error = self.save_error or f"the log of this run could not be written: {error_chain(error)[0]}"
+
+    def _kept(self) -> RunKeeper:
+        if self._keeper is None:
+            raise RunError("it has no place in the store")
+        return self._keeper
 
     def _built(self) -> Benchmark:
         if self._benchmark is None:
@@ -445,7 +459,7 @@ class Run:
             at=self.request.clock.now(),
             frame=frame,
             provenance=() if self._handle is None else self._handle.provenance(),
-            warnings=self.log.warnings() + ([self.save_error] if self.save_error else []),
+            warnings=(*self.log.warnings(), *((self.save_error,) if self.save_error else ())),
             abandoned=tuple(self._supervisor.abandoned),
             dropped_messages=self.log.dropped,
             cancel_requested=self.token.is_cancelled() and not self._supervisor.overdue,

@@ -225,6 +225,10 @@ class ParamValues:
                 given = f"{self._values[key]!r} is a {_type_name(self._values[key])}"
                 raise ParamError(key, f"{spec.label} ({key}): {given}, expected {spec.kind.type_name}, {spec.domain_hint()}")
 
+    def items(self) -> Iterable[tuple[str, ParamValue]]:
+        """Key and value of each."""
+        return self._values.items()
+
     def to_strings(self) -> dict[str, str]:
         """The whole configuration as text, sorted by key: what records keep, and :meth:`from_overrides` reads back."""
         return {key: _text(self._values[key]) for key in sorted(self._values)}

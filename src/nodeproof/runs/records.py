@@ -1,7 +1,6 @@
 """The record of a run: what is known at its start, and what is kept at its end."""
 
 import hashlib
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -37,9 +36,9 @@ class Ending(NamedTuple):
     """Of the benchmark, as its metadata say."""
     at: Instant
     frame: Frame
-    provenance: Sequence[Provenance]
-    warnings: Sequence[str]
-    abandoned: Sequence[Stage]
+    provenance: tuple[Provenance, ...]
+    warnings: tuple[str, ...]
+    abandoned: tuple[Stage, ...]
     dropped_messages: int
     cancel_requested: bool
 

@@ -89,7 +89,7 @@ def interrupted_record(draft: RunRecord, directory: str, now_wall_s: float) -> R
         verdict=verdict,
         exit_code=int(exit_code(frame.status, verdict.kind)),
         frame=frame,
-        warnings=[*left.warnings, f"{reason} ({rfc3339(now_wall_s)})"],
+        warnings=(*left.warnings, f"{reason} ({rfc3339(now_wall_s)})"),
         interrupted=left.stage,
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodeproof.errors import NodeproofError
-from nodeproof.host.entry_points import EntryPoint, entry_points, parse_entry_points
+from nodeproof.host.entry_points import EntryPoint, entry_points, offers, parse_entry_points
 
 GROUP = "nodeproof.collectors"
 
@@ -40,3 +40,12 @@ def test_loading_gives_the_attribute_or_names_the_plug_in() -> None:
         EntryPoint("p", "os:no_such", "d").load()
     with pytest.raises(NodeproofError, match=r"plug-in p \(no_such_module:x of d\) cannot be loaded"):
         EntryPoint("p", "no_such_module:x", "d").load()
+
+
+def test_offers_tell_of_rivals_and_count_one_distribution_once(tmp_path: Path) -> None:
+    for folder, target in (("first", "a:x"), ("second", "b:x"), ("third", "a:x")):
+        info = tmp_path / folder / "p-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "entry_points.txt").write_text(f"[{GROUP}]\nthing = {target}\n")
+    found = offers(GROUP, [str(tmp_path / name) for name in ("first", "second", "third", "first")])
+    assert [(point.name, point.target) for point in found] == [("thing", "a:x"), ("thing", "b:x")]
