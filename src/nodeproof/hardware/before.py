@@ -1,15 +1,18 @@
 """Facts for the decision whether a run may start: two looks a moment apart, and what they show."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from nodeproof.errors import Absence, NoData
 from nodeproof.hardware.looks import Look
 from nodeproof.hardware.policy import Ceilings
-from nodeproof.hardware.providers import Accelerators, Survey
+from nodeproof.hardware.providers import Accelerators, Relevant
 from nodeproof.hardware.readers.temperatures import Temperature
 from nodeproof.model.hardware import DeviceState, Fact
 
 __all__ = ["before_facts"]
+
+_Devices: TypeAlias = tuple[DeviceState, ...] | NoData
 
 _SAME_NAME = ("foreign_share", "steal_share", "swap_in_pages", "memory_stall_share")
 """Facts of the window between the two looks that are judged as they are."""
@@ -19,12 +22,12 @@ def before_facts(
     look: Look, window: Mapping[str, Fact], accelerators: Accelerators, ceilings: Ceilings, slow_cpus: Sequence[int] | NoData
 ) -> dict[str, Fact]:
     """Everything that the rules before a run ask for. ``window`` = facts between the two looks, ``look`` the second of them."""
-    surveys = _surveys(look, accelerators)
+    seen = accelerators.relevant(look.surveys)
     sensors: list[Temperature] | NoData = (
         look.temperatures if look.temperatures is not None else NoData(Absence.UNKNOWN, "not read")
     )
     facts = [window[name] for name in _SAME_NAME if name in window]
-    devices = surveys if isinstance(surveys, NoData) else [device for survey in surveys for device in survey.devices]
+    devices: _Devices = seen if isinstance(seen, NoData) else seen.devices
     temperatures = (
         _hottest_device(devices),
         _hottest("cpu_temp_c", "cpu", sensors),
@@ -32,7 +35,7 @@ def before_facts(
     )
     facts += [
         _asserted(window, devices),
-        _foreign(surveys),
+        _foreign(seen),
         *temperatures,
         _critical(sensors, devices),
         _undeclared(temperatures, sensors, devices, ceilings),
@@ -42,21 +45,11 @@ def before_facts(
     return {fact.name: fact for fact in facts}
 
 
-def _surveys(look: Look, accelerators: Accelerators) -> list[Survey] | NoData:
-    if not look.surveys or (accelerators.used is not None and not accelerators.used):
-        return accelerators.absence()
-    failed = next((answer for _, answer in look.surveys if isinstance(answer, NoData)), None)
-    if failed is not None and failed.state is not Absence.NOT_APPLICABLE:
-        return failed
-    surveys = [answer for _, answer in look.surveys if not isinstance(answer, NoData)]
-    return surveys or accelerators.absence()
-
-
 def _absent(name: str, absence: NoData, source: str = "") -> Fact:
     return Fact(name, state=absence.state, reason=absence.reason, source=source)
 
 
-def _asserted(window: Mapping[str, Fact], devices: list[DeviceState] | NoData) -> Fact:
+def _asserted(window: Mapping[str, Fact], devices: _Devices) -> Fact:
     """Parts that heat slows now: processors whose counters moved between the looks, accelerators that say so."""
     name = "thermal_asserted"
     throttled = window.get("throttle_events", Fact("throttle_events", state=Absence.UNKNOWN, reason="not read"))
@@ -79,22 +72,22 @@ def _asserted(window: Mapping[str, Fact], devices: list[DeviceState] | NoData) -
         return Fact(name, float(len(slowed)), subject=", ".join(slowed))
     if unknown:
         return Fact(name, state=unknown[0].state, reason="; ".join(fact.reason for fact in unknown))
-    if throttled.state is Absence.NOT_APPLICABLE and (isinstance(devices, NoData) or not devices):
+    if throttled.state is Absence.NOT_APPLICABLE and isinstance(devices, NoData):
         return Fact(name, state=Absence.NOT_APPLICABLE, reason=throttled.reason)
     return Fact(name, 0.0)
 
 
-def _foreign(surveys: list[Survey] | NoData) -> Fact:
+def _foreign(seen: Relevant | NoData) -> Fact:
     name = "foreign_accelerator_processes"
-    if isinstance(surveys, NoData):
-        return _absent(name, surveys)
-    unlisted = next((survey for survey in surveys if survey.apps is None), None)
+    if isinstance(seen, NoData):
+        return _absent(name, seen)
+    sources = ", ".join(survey.source for survey in seen.surveys)
+    unlisted = seen.unlisted()
     if unlisted is not None:
-        absence = unlisted.apps_absence or NoData(Absence.UNKNOWN, f"{unlisted.source} cannot list processes")
-        return _absent(name, absence, unlisted.source)
-    foreign = [app for survey in surveys for app in survey.apps or () if app.foreign]
+        return _absent(name, unlisted, sources)
+    foreign = seen.foreign()
     shown = ", ".join(f"{app.pid} {app.name}".strip() for app in foreign[:4])
-    return Fact(name, float(len(foreign)), subject=shown, source=", ".join(survey.source for survey in surveys))
+    return Fact(name, float(len(foreign)), subject=shown, source=sources)
 
 
 def _hottest(name: str, kind: str, sensors: list[Temperature] | NoData) -> Fact:
@@ -110,7 +103,7 @@ def _hottest(name: str, kind: str, sensors: list[Temperature] | NoData) -> Fact:
     return Fact(name, value_c, "°C", source=sensor.source, subject=sensor.name)
 
 
-def _hottest_device(devices: list[DeviceState] | NoData) -> Fact:
+def _hottest_device(devices: _Devices) -> Fact:
     name = "gpu_temp_c"
     if isinstance(devices, NoData):
         return _absent(name, devices)
@@ -121,7 +114,7 @@ def _hottest_device(devices: list[DeviceState] | NoData) -> Fact:
     return Fact(name, value_c, "°C", subject=device)
 
 
-def _critical(sensors: list[Temperature] | NoData, devices: list[DeviceState] | NoData) -> Fact:
+def _critical(sensors: list[Temperature] | NoData, devices: _Devices) -> Fact:
     name = "critical_sensors"
     named = [] if isinstance(sensors, NoData) else [sensor.name for sensor in sensors if sensor.is_critical()]
     if not isinstance(devices, NoData):
@@ -135,9 +128,7 @@ def _critical(sensors: list[Temperature] | NoData, devices: list[DeviceState] | 
     return Fact(name, float(len(named)), subject=", ".join(named))
 
 
-def _undeclared(
-    temperatures: Iterable[Fact], sensors: list[Temperature] | NoData, devices: list[DeviceState] | NoData, ceilings: Ceilings
-) -> Fact:
+def _undeclared(temperatures: Iterable[Fact], sensors: list[Temperature] | NoData, devices: _Devices, ceilings: Ceilings) -> Fact:
     """Kinds of temperature that this machine has, and neither its class nor the sensors themselves say how high they may be."""
     bounded = set() if isinstance(sensors, NoData) else {f"{entry.kind}_c" for entry in sensors if entry.critical_c is not None}
     if not isinstance(devices, NoData) and any(device.critical_c is not None for device in devices):
@@ -160,7 +151,7 @@ def _slow(slow_cpus: Sequence[int] | NoData) -> Fact:
     return Fact(name, float(len(slow_cpus)), source=source, subject=shown)
 
 
-def _past(look: Look, devices: list[DeviceState] | NoData) -> Fact:
+def _past(look: Look, devices: _Devices) -> Fact:
     """Uncorrected errors that memory controllers, PCIe devices and accelerators counted before."""
     name = "past_uncorrected_errors"
     counts: dict[str, int] = {}

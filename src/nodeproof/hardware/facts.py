@@ -6,6 +6,7 @@ from nodeproof.errors import Absence, NoData
 from nodeproof.hardware.recorder import Recorder
 from nodeproof.hardware.tracks import Amount
 from nodeproof.model.hardware import Fact
+from nodeproof.sources.proc_pid_times import TICKS_PER_S
 
 __all__ = ["Facts"]
 
@@ -30,9 +31,9 @@ _COUNTS = (
 )
 """Fact, total and unit of what is simply counted."""
 _SHARES_OF_TIME = (
-    ("cpu_stall_share", "cpu_stall", 1.0),
-    ("memory_stall_share", "memory_stall", 1.0),
-    ("io_stall_share", "io_stall", 1.0),
+    ("cpu_stall_share", "cpu_stall", _US),
+    ("memory_stall_share", "memory_stall", _US),
+    ("io_stall_share", "io_stall", _US),
     ("throttle_share", "throttle_us", _US),
     ("accelerator_throttle_share", "accelerator_throttle_us", _US),
 )
@@ -53,7 +54,7 @@ class Facts:
         for name, total, per_s in _SHARES_OF_TIME:
             facts.append(self._share(name, total, begin_s, end_s, per_s))
         for name, total in _SHARES_OF_CPU:
-            facts.append(self._share(name, total, begin_s, end_s, self._allowed))
+            facts.append(self._share(name, total, begin_s, end_s, self._allowed * TICKS_PER_S))
         facts.append(self._aer(begin_s, end_s))
         facts.append(self._foreign(begin_s, end_s))
         facts.append(self._corrected(begin_s, end_s))
@@ -95,7 +96,7 @@ class Facts:
             rest = max(amount.value, busy.value - own.value)
             amount = busy._replace(value=rest, complete=busy.complete and own.complete, absence=busy.absence or own.absence)
             source = f"/proc/stat without /proc/<pid>/stat: {hidden}"
-        value = None if amount.value is None else amount.value / self._allowed / amount.span_s
+        value = None if amount.value is None else amount.value / (self._allowed * TICKS_PER_S) / amount.span_s
         return _fact("foreign_share", amount._replace(value=value), "", source, self._subject("foreign", begin_s, end_s))
 
     def _corrected(self, begin_s: float, end_s: float) -> Fact:

@@ -12,7 +12,7 @@ from nodeproof.errors import Absence, NoData
 from nodeproof.host.machine import Machine
 from nodeproof.model.hardware import ComputeApp, DeviceState, Field
 
-__all__ = ["AcceleratorProvider", "Accelerators", "DeviceSet", "RecordedProvider", "Survey"]
+__all__ = ["AcceleratorProvider", "Accelerators", "DeviceSet", "RecordedProvider", "Relevant", "Survey"]
 
 DeviceSet = Collection[str] | None
 """Devices that the run uses, by :attr:`DeviceState.device`; None = all, or not known which. Empty = none at all."""
@@ -28,6 +28,24 @@ class Survey(NamedTuple):
     """``nvidia-smi``, ``npu-smi`` ..."""
     apps_absence: NoData | None = None
     fields: tuple[Field, ...] = ()
+
+
+class Relevant(NamedTuple):
+    """What was seen of the devices that the run uses: one at least."""
+
+    devices: tuple[DeviceState, ...]
+    surveys: tuple[Survey, ...]
+
+    def unlisted(self) -> NoData | None:
+        """Why the processes on them cannot all be listed; None when they can."""
+        survey = next((survey for survey in self.surveys if survey.apps is None), None)
+        if survey is None:
+            return None
+        return survey.apps_absence or NoData(Absence.UNKNOWN, f"{survey.source} cannot list processes")
+
+    def foreign(self) -> list[ComputeApp]:
+        """Processes on them that are not the run's own."""
+        return [app for survey in self.surveys for app in survey.apps or () if app.foreign]
 
 
 class AcceleratorProvider(Protocol):
@@ -78,6 +96,20 @@ class Accelerators:
             return NoData(Absence.NOT_APPLICABLE, "there is no accelerator on the PCI bus")
         kinds = ", ".join(sorted({card.vendor for card in cards}))
         return NoData(Absence.UNKNOWN, f"{len(cards)} accelerators ({kinds}) are on the PCI bus, and nothing here can ask them")
+
+    def relevant(self, answers: Sequence[tuple[str, Survey | NoData]] | None) -> "Relevant | NoData":
+        """Devices that the run uses, out of what each provider answered; why they cannot be told otherwise."""
+        if not answers or (self.used is not None and not self.used):
+            return self.absence()
+        failed = next((answer for _, answer in answers if isinstance(answer, NoData)), None)
+        surveys = tuple(answer for _, answer in answers if not isinstance(answer, NoData))
+        devices = tuple(device for survey in surveys for device in survey.devices if self.mine(device.device))
+        unseen = sorted(set(self.used or ()) - {device.device for device in devices})
+        if unseen:
+            return failed or NoData(Absence.UNKNOWN, f"the run uses {', '.join(unseen)}, which nobody sees")
+        if failed is not None and failed.state is not Absence.NOT_APPLICABLE:
+            return failed
+        return Relevant(devices, surveys) if devices else self.absence()
 
     def mine(self, device: str) -> bool:
         """Whether the run uses this device, as far as is known."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 from nodeproof.collectors.services.kernel_log import KernelCounts
 from nodeproof.errors import Absence, NoData
 from nodeproof.hardware.looks import Look, Reading, busy_ticks
-from nodeproof.hardware.providers import Accelerators, Survey
+from nodeproof.hardware.providers import Accelerators, Relevant
 from nodeproof.hardware.readers.errors import Errors, machine_checks
 from nodeproof.hardware.readers.memory import MemoryNow
 from nodeproof.hardware.readers.processes import ProcessUse
@@ -15,7 +15,6 @@ from nodeproof.hardware.readers.temperatures import Temperature
 from nodeproof.hardware.tracks import Counters, Track
 from nodeproof.model.event import EventKind, Severity
 from nodeproof.model.hardware import DeviceState
-from nodeproof.sources.proc_pid_times import TICKS_PER_S
 from nodeproof.sources.proc_stat import CpuTimes
 
 __all__ = ["Recorder"]
@@ -23,12 +22,11 @@ __all__ = ["Recorder"]
 _T = TypeVar("_T")
 
 _US_PER_MS = 1000
-_US = 1e6
+_US = 1_000_000
 _MAX_POINTS = 4096
 """Points of a total that are kept; beyond that every second one goes."""
 _STEP_S = 0.1
 """Slewing moves the wall clock by half a millisecond a second at most (adjtimex(2)): more at once is a step."""
-_TENTHS = 10
 _COUNTED_ELSEWHERE = {
     EventKind.MACHINE_CHECK,
     EventKind.FIRMWARE_ERROR,
@@ -92,6 +90,8 @@ class Recorder:
         self._last: Look | None = None
         self._seen_critical: Mapping[str, float] = {}
         self._lost = 0
+        self._oom_by_log = False
+        """Kernels before 4.13 count in their log only."""
         self.before_last_s: float | None = None
         """Time of the look before the newest one."""
         self.temperatures: list[Temperature] | None = None
@@ -150,28 +150,28 @@ class Recorder:
         self.tracks["wall_step"].add(at_s, stepped)
 
     def _take_times(self, at_s: float, times: dict[int, CpuTimes]) -> None:
-        self.counters["busy"].take(at_s, {f"cpu{cpu}": busy_ticks(row) / TICKS_PER_S for cpu, row in times.items()})
-        self.counters["steal"].take(at_s, {f"cpu{cpu}": row.steal / TICKS_PER_S for cpu, row in times.items()})
+        self.counters["busy"].take(at_s, {f"cpu{cpu}": busy_ticks(row) for cpu, row in times.items()})
+        self.counters["steal"].take(at_s, {f"cpu{cpu}": row.steal for cpu, row in times.items()})
 
     def _take_processes(self, at_s: float, use: ProcessUse) -> None:
         self.hidden = use.hidden
         then_s = self.tracks["own"].last_s
-        self.counters["own"].take(at_s, {"": use.own_s})
+        self.counters["own"].take(at_s, {"": use.own_ticks})
         foreign = self.counters["foreign"]
-        foreign.take(at_s, {"": use.foreign_s})
+        foreign.take(at_s, {"": use.foreign_ticks})
         if then_s is not None:
             for user in use.top:
                 foreign.note(then_s, at_s, f"{user.pid} {user.name}", user.used_s)
 
     def _take_vmstat(self, at_s: float, counters: dict[str, int]) -> None:
-        for name, key, lacking in (
-            ("swap_in", "pswpin", NoData(Absence.NOT_APPLICABLE, "/proc/vmstat has no pswpin: this kernel cannot swap")),
-            ("oom_kills", "oom_kill", NoData(Absence.UNSUPPORTED, "/proc/vmstat has no oom_kill (before Linux 4.13)")),
-        ):
-            if key in counters:
-                self.counters[name].take(at_s, {"": float(counters[key])})
-            else:
-                self.counters[name].miss(at_s, lacking)
+        if "pswpin" in counters:
+            self.counters["swap_in"].take(at_s, {"": float(counters["pswpin"])})
+        else:
+            lacking = NoData(Absence.NOT_APPLICABLE, "/proc/vmstat has no pswpin: this kernel cannot swap")
+            self.counters["swap_in"].miss(at_s, lacking)
+        self._oom_by_log = "oom_kill" not in counters
+        if not self._oom_by_log:
+            self.counters["oom_kills"].take(at_s, {"": float(counters["oom_kill"])})
 
     def _take_throttle(self, at_s: float, parts: dict[str, ThrottlePair | None]) -> None:
         self.counters["throttle_events"].take(at_s, {part: _events(pair) for part, pair in parts.items()})
@@ -179,10 +179,8 @@ class Recorder:
         if timed:
             self.counters["throttle_us"].take(at_s, timed)
         else:
-            self.counters["throttle_us"].miss(
-                at_s,
-                NoData(Absence.UNSUPPORTED, "this kernel counts slow-downs without their time", remedy="use Linux 5.6 or newer"),
-            )
+            untimed = "this kernel (before 5.6) counts slow-downs without their time; their number is judged"
+            self.counters["throttle_us"].miss(at_s, NoData(Absence.NOT_APPLICABLE, untimed))
 
     def _take_mhz(self, at_s: float, clocks: dict[int, float]) -> None:
         self.tracks["mhz_sum"].add(at_s, sum(clocks.values()))
@@ -200,6 +198,8 @@ class Recorder:
         then_s = self.tracks["kernel_critical"].last_s
         self.counters["mce_corrected"].take(at_s, {"": checks.corrected})
         self.counters["mce_uncorrected"].take(at_s, {"": checks.uncorrected})
+        if self._oom_by_log:
+            self.counters["oom_kills"].take(at_s, {"": counts.oom_kills})
         self.counters["thermal_log"].take(at_s, {"": sum(counts.thermal_events.values())})
         critical = {
             kind: float(number)
@@ -239,25 +239,21 @@ class Recorder:
             if now_s is None:
                 self.tracks[name].miss(at_s, NoData(Absence.UNSUPPORTED, f"{self.sources[name]} does not tell it"))
             else:
-                self.tracks[name].add(at_s, max(0.0, now_s - (now_s if then_s is None else then_s)))
+                self.tracks[name].add(at_s, max(0, round((now_s - (now_s if then_s is None else then_s)) * _US)))
 
     def _take_surveys(self, look: Look, at_s: float) -> None:
         names = ("accelerator_corrected", "accelerator_uncorrected", "accelerator_throttle_us", "accelerator_foreign")
         if look.surveys is None:
             return
-        if not look.surveys or (self._accelerators.used is not None and not self._accelerators.used):
-            self._told(self._accelerators.absence(), at_s, names, lambda _at, _value: None)
+        seen = self._accelerators.relevant(look.surveys)
+        if isinstance(seen, NoData):
+            for name in names:
+                self.tracks[name].miss(at_s, seen)
             return
-        failed = next((answer for _, answer in look.surveys if isinstance(answer, NoData)), None)
-        if failed is not None and failed.state is not Absence.NOT_APPLICABLE:
-            self._told(failed, at_s, names, lambda _at, _value: None)
-            return
-        surveys = [answer for _, answer in look.surveys if not isinstance(answer, NoData)]
-        devices = [device for survey in surveys for device in survey.devices if self._accelerators.mine(device.device)]
-        self._take_devices(at_s, devices)
-        self._take_apps(at_s, surveys)
+        self._take_devices(at_s, seen.devices)
+        self._take_apps(at_s, seen)
 
-    def _take_devices(self, at_s: float, devices: list[DeviceState]) -> None:
+    def _take_devices(self, at_s: float, devices: tuple[DeviceState, ...]) -> None:
         self.counters["accelerator_corrected"].take(at_s, {entry.device: entry.corrected_errors for entry in devices})
         self.counters["accelerator_uncorrected"].take(at_s, {entry.device: entry.uncorrected_errors for entry in devices})
         counters: dict[str, float | None] = {
@@ -265,15 +261,14 @@ class Recorder:
         }
         self.counters["accelerator_throttle_us"].take(at_s, counters)
 
-    def _take_apps(self, at_s: float, surveys: list[Survey]) -> None:
+    def _take_apps(self, at_s: float, seen: Relevant) -> None:
         counter = self.counters["accelerator_foreign"]
-        then_s = counter.track.last_s
-        unlisted = next((survey for survey in surveys if survey.apps is None), None)
+        unlisted = seen.unlisted()
         if unlisted is not None:
-            absence = unlisted.apps_absence or NoData(Absence.UNKNOWN, f"{unlisted.source} cannot list processes")
-            counter.miss(at_s, absence)
+            counter.miss(at_s, unlisted)
             return
-        foreign = [app for survey in surveys for app in survey.apps or () if app.foreign]
+        then_s = counter.track.last_s
+        foreign = seen.foreign()
         counter.track.add(at_s, 1.0 if foreign else 0.0)
         for app in foreign:
             counter.note(at_s if then_s is None else then_s, at_s, f"{app.pid} {app.name}".strip(), 1.0)

@@ -125,12 +125,23 @@ BEFORE = (
 )
 
 DURING = (
-    # Events and times are read together, and kernels before 5.6 count no times: the events alone tell whether it is known.
-    Rule("D1", "throttle_us", "processors slowed by heat for {value} µs: {subject}", _INVALID_THROTTLED),
+    Rule(
+        "D1",
+        "throttle_us",
+        "processors slowed by heat for {value} µs: {subject}",
+        _INVALID_THROTTLED,
+        unknown=(_SPEED, _STABILITY),
+    ),
     Rule(
         "D1e", "throttle_events", "{value} slow-downs by heat began: {subject}", _INVALID_THROTTLED, unknown=(_SPEED, _STABILITY)
     ),
-    Rule("D1k", "thermal_log_lines", "the kernel logged slowing down by heat {value} times", _INVALID_THROTTLED),
+    Rule(
+        "D1k",
+        "thermal_log_lines",
+        "the kernel logged slowing down by heat {value} times",
+        _INVALID_THROTTLED,
+        unknown=(_SPEED, _STABILITY),
+    ),
     Rule("D1s", "throttle_share", "slowed by heat {value} of the time", _all(Effect.NOTE), share=True),
     Rule(
         "D2",
@@ -206,7 +217,13 @@ DURING = (
         share=True,
     ),
     Rule("D11", "swap_in_pages", "{value} pages came back from swap", _INVALID_SPEED, unknown=(_SPEED,)),
-    Rule("D12", "oom_kills", "{value} processes were killed for want of memory", _INVALID_SPEED | {_STABILITY: Effect.WARN}),
+    Rule(
+        "D12",
+        "oom_kills",
+        "{value} processes were killed for want of memory",
+        _INVALID_SPEED | {_STABILITY: Effect.WARN},
+        unknown=(_SPEED,),
+    ),
     Rule(
         "D13",
         "foreign_accelerator_looks",
@@ -214,8 +231,8 @@ DURING = (
         _INVALID_SPEED,
         unknown=(_SPEED,),
     ),
-    Rule("D14", "suspended_s", "the machine was suspended for {value} s", _INVALID_SPEED, limit=0.5),
-    Rule("D15", "wall_step_s", "the wall clock was set by {value} s", _INVALID_SPEED, limit=0.5),
+    Rule("D14", "suspended_s", "the machine was suspended for {value} s", _INVALID_SPEED, limit=0.5, unknown=(_SPEED,)),
+    Rule("D15", "wall_step_s", "the wall clock was set by {value} s", _INVALID_SPEED, limit=0.5, unknown=(_SPEED,)),
     Rule("D16", "memory_stall_share", "tasks waited for memory {value} of the time", _WARN_SPEED, limit=0.01, share=True),
     Rule("D17", "io_stall_share", "tasks waited for disks {value} of the time", _WARN_SPEED, limit=0.1, share=True),
     Rule("D18", "governor_changes", "the governor of {value} processors was changed: {subject}", _WARN_SPEED, scope=Scope.RUN),

@@ -161,7 +161,7 @@ _FIELDS: dict[str, Callable[..., _Values]] = {
         ("io_full", now.io_full_s, "s"),
     ],
     "times": _stolen,
-    "processes": lambda use: [("foreign_cpu", use.foreign_s, "s"), ("own_cpu", use.own_s, "s")],
+    "processes": lambda use: [("foreign_cpu", use.foreign_ticks, "ticks"), ("own_cpu", use.own_ticks, "ticks")],
 }
 
 

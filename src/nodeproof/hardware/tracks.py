@@ -142,12 +142,12 @@ class Counters:
         if self._before is None:
             self._before = (at_s, now)
             self.track.add(at_s, 0.0)
-        else:
-            self._advance(at_s, now)
+            return
+        then_s = self._before[0]
+        self._advance(at_s, now, set(unread))
         if unread:
-            begin_s = self._before[0] if self._before else at_s
             reason = f"{self._what} of {_names(unread)} cannot be read"
-            self.track.break_off(begin_s, float("inf") if begin_s == at_s else at_s, NoData(Absence.READ_ERROR, reason))
+            self.track.break_off(then_s, at_s, NoData(Absence.READ_ERROR, reason))
 
     def miss(self, at_s: float, absence: NoData) -> None:
         """Nothing could be read."""
@@ -166,9 +166,9 @@ class Counters:
         if len(self._advances) < _MAX_ADVANCES:
             self._advances.append(_Advance(begin_s, end_s, part, amount))
 
-    def _advance(self, at_s: float, now: dict[str, float]) -> None:
+    def _advance(self, at_s: float, now: dict[str, float], unread: set[str]) -> None:
         then_s, before = self._before or (at_s, now)
-        gone = sorted(before.keys() ^ now.keys())
+        gone = sorted((before.keys() ^ now.keys()) - unread)
         restarted = sorted(part for part, value in now.items() if value < before.get(part, value))
         steps = {part: value - before[part] for part, value in now.items() if part in before and value >= before[part]}
         for part, step in steps.items():

@@ -200,7 +200,7 @@ class BoxWatch:
         self._recorder.take(look)
         self._looks += 1
         for name, reading in look.sources():
-            if isinstance(reading, NoData):
+            if isinstance(reading, NoData) and reading.state is not Absence.NOT_APPLICABLE:
                 self._unread[name] = self._unread.get(name, 0) + 1
         self._recording_cpu_s += thread_cpu_s() - began_s
         return look

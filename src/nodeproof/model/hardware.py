@@ -358,7 +358,7 @@ class SamplerReport(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_share: float
     """The same as a share of the allowed processors' time."""
     unread: dict[str, int] = {}
-    """Looks at which a source had nothing to give, by source."""
+    """Looks at which a source that this machine should have gave nothing, by source."""
 
 
 class HardwareReport(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -38,12 +38,12 @@ class User(NamedTuple):
 
 
 class ProcessUse(NamedTuple):
-    """CPU seconds since the first look."""
+    """CPU time since the first look, in ticks of a hundredth of a second: whole numbers, whose sums are exact."""
 
-    own_s: float
-    foreign_s: float
+    own_ticks: int
+    foreign_ticks: int
     sees_all: bool
-    """All processes of the machine can be seen; otherwise ``foreign_s`` is a lower bound."""
+    """All processes of the machine can be seen; otherwise ``foreign_ticks`` is a lower bound."""
     hidden: str
     """Why not all can be seen; empty when they can."""
     top: tuple[User, ...]
@@ -69,8 +69,8 @@ class Processes:
         self._kernel: set[int] = set()
         self._looks = 0
         self._then_ticks = 0.0
-        self._own_s = 0.0
-        self._foreign_s = 0.0
+        self._own_ticks = 0
+        self._foreign_ticks = 0
 
     def is_own(self, pid: int) -> bool:
         """Whether ``pid`` was the run's own at the last look, or is a root."""
@@ -85,18 +85,18 @@ class Processes:
         inherited = self._inherited(times)
         foreign: list[User] = []
         for pid, now in times.items():
-            used_s = 0.0 if first else self._used_ticks(pid, now, inherited.get(pid, 0)) / TICKS_PER_S
+            used = 0 if first else self._used_ticks(pid, now, inherited.get(pid, 0))
             if pid in own:
-                self._own_s += used_s
-            elif used_s > 0 and not now.kernel_thread and self._counts(now):
-                self._foreign_s += used_s
-                foreign.append(User(pid, now.name, used_s))
+                self._own_ticks += used
+            elif used > 0 and self._counts(now):
+                self._foreign_ticks += used
+                foreign.append(User(pid, now.name, used / TICKS_PER_S))
         self._known = {pid: _Known(now, pid in own) for pid, now in times.items()}
         self._looks += 1
         self._then_ticks = at.mono_s * TICKS_PER_S
         foreign.sort(key=lambda user: -user.used_s)
         hidden = self._hidden(times)
-        return ProcessUse(self._own_s, self._foreign_s, not hidden, hidden, tuple(foreign[:_TOP]))
+        return ProcessUse(self._own_ticks, self._foreign_ticks, not hidden, hidden, tuple(foreign[:_TOP]))
 
     def _times(self) -> dict[int, ProcessTimes]:
         if self._looks % _FULL_EVERY == 0:
