@@ -200,8 +200,10 @@ class _Sensors:
         self._fans.make(cycle, sensors)
         self._place(cycle, sensors, taken)
         self._judge(cycle, sensors)
-        if not any(is_fan_power(sensor) for sensor in sensors):
-            cycle.miss("fan_power", Absence.UNSUPPORTED, "this BMC has no sensor for the power of its fans")
+        told = {metric.name for metric in cycle.metrics} | {entry.name for entry in cycle.missing}
+        for name in self.NAMES:
+            if name not in told and name != "sensor_status":  # which lists sensors beyond their limits, and there may be none
+                cycle.miss(name, Absence.UNSUPPORTED, "this BMC has no sensor of that meaning")
 
     @staticmethod
     def _air(cycle: Cycle, sensors: list[IpmiSensor]) -> set[str]:

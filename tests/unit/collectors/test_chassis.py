@@ -82,7 +82,8 @@ def test_supermicro_says_what_it_has_not() -> None:
     assert missing_of(batch, "fan_power")[0].state is Absence.UNSUPPORTED
     assert missing_of(batch, "psu_redundancy")[0].state is Absence.UNSUPPORTED
     assert missing_of(batch, "fan_duty")[0].state is Absence.NOT_APPLICABLE
-    assert len(batch.missing) == 5
+    assert missing_of(batch, "psu_power")[0].reason == "this BMC has no sensor of that meaning"
+    assert len(batch.missing) == 6
 
 
 def test_huawei_twenty_readings_by_hand() -> None:

@@ -23,6 +23,7 @@ from nodeproof.units import BYTES_PER_MIB, SECTOR_BYTES
 
 __all__ = ["groups"]
 
+_NEEDS_TWO = "needs two readings of /proc/diskstats that follow on each other"
 _RATES = ("iops", "throughput", "read_latency", "write_latency", "io_util", "queue_depth", "discard_throughput")
 _TOTALS = ("read_sectors_total", "written_sectors_total", "read_time_total", "write_time_total")
 _MIB_PER_SECTOR = SECTOR_BYTES / BYTES_PER_MIB
@@ -78,6 +79,7 @@ class _Traffic:
         if not counters:
             raise no_disks()
         fresh: list[str] = []
+        discarding: list[str] = []
         unread: list[str] = []
         unwritten: list[str] = []
         before, self._before = self._before, {}
@@ -86,11 +88,14 @@ class _Traffic:
             labels = self._label(name)
             self._count(cycle, labels.device, now)
             current = self._before[name] = _Before(now, disk.generation if disk else "", cycle.at.mono_s)
+            discards = disk is not None and disk.discards and now.sectors_discarded is not None
+            if discards:
+                discarding.append(name)
             change = _change(before.get(name), current)
             if change is None:
                 fresh.append(name)
                 continue
-            if not self._rate(cycle, labels, change, discards=disk is not None and disk.discards):
+            if not self._rate(cycle, labels, change, discards=discards):
                 fresh.append(name)
             if not change.reads:
                 unread.append(name)
@@ -98,7 +103,8 @@ class _Traffic:
                 unwritten.append(name)
         if len(self._labels) > len(counters):
             self._labels = {name: self._labels[name] for name in counters}
-        _miss(cycle, _RATES[:-1], Absence.UNKNOWN, "needs two readings of /proc/diskstats that follow on each other", fresh)
+        _miss(cycle, _RATES[:-1], Absence.UNKNOWN, _NEEDS_TWO, fresh)
+        _miss_discards(cycle, discarding, fresh, known=disks is not None)
         _miss(cycle, ("read_latency",), Absence.NOT_APPLICABLE, "no read was completed since the last reading", unread)
         _miss(cycle, ("write_latency",), Absence.NOT_APPLICABLE, "no write was completed since the last reading", unwritten)
 
@@ -156,6 +162,17 @@ class _Traffic:
         if discards and change.sectors_discarded is not None:
             cycle.add("discard_throughput", round(change.sectors_discarded * _MIB_PER_SECTOR * per_s, 4), labels.device)
         return True
+
+
+def _miss_discards(cycle: Cycle, discarding: list[str], fresh: list[str], *, known: bool) -> None:
+    if discarding:
+        _miss(cycle, _RATES[-1:], Absence.UNKNOWN, _NEEDS_TWO, [name for name in fresh if name in discarding])
+    elif known:
+        reason = "no disk here can discard blocks, or the kernel does not count it"
+        cycle.miss("discard_throughput", Absence.NOT_APPLICABLE, reason)
+    else:
+        reason = "which disks can discard blocks stands in /sys/block, which cannot be read"
+        cycle.miss("discard_throughput", Absence.UNKNOWN, reason)
 
 
 class _Change(NamedTuple):

@@ -69,6 +69,11 @@ class _Health:
         _miss_together(cycle, ("smart_status",), silent)
         if not answered:
             _miss_together(cycle, _DETAILS, silent)
+            return
+        told = {metric.name for metric in cycle.metrics}
+        for name in _DETAILS:
+            if name not in told and name != "smart_note":  # there need be nothing to remark
+                cycle.miss(name, Absence.NOT_APPLICABLE, "none of the disks that answered keeps this")
 
     def read_temperatures(self, cycle: Cycle) -> None:
         """The kernel's reading where there is one: newer, and it wakes nobody; else that of smartctl."""

@@ -1,5 +1,6 @@
 """Component system: processes by state, and the tables they fill."""
 
+from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.machine import Machine
@@ -41,8 +42,8 @@ def _hidden() -> NoData:
 class _Look:
     """One walk through all processes."""
 
-    def __init__(self, began_s: float, pids: list[str]) -> None:
-        self.began_s = began_s
+    def __init__(self, began: Instant, pids: list[str]) -> None:
+        self.began = began
         self.waiting = pids
         self.states: dict[str, int] = dict.fromkeys(_SHOWN, 0)
         self.threads = 0
@@ -66,17 +67,21 @@ class _Scan:
         self._files = machine.files
         self._look: _Look | None = None
         self._done: _Look | None = None
+        self._told: Cycle | None = None
+        """What the newest whole look brought, with the time it began: made once a look."""
         self._asleep_since: dict[tuple[str, int], float] = {}
 
     def read(self, cycle: Cycle) -> None:
-        if self._look is None and (self._done is None or cycle.at.mono_s - self._done.began_s >= _EVERY_S - _EARLY_S):
-            self._look = _Look(cycle.at.mono_s, self._pids())
+        if self._look is None and (self._done is None or cycle.at.mono_s - self._done.began.mono_s >= _EVERY_S - _EARLY_S):
+            self._look = _Look(cycle.at, self._pids())
         if self._look is not None:
             # The first look is finished at once, so that a command that reads only once has it.
             self._go_on(self._look, _A_CYCLE if self._done is not None else len(self._look.waiting))
             if not self._look.waiting:
-                self._finish(self._look)
-        self._tell(cycle)
+                self._finish(self._look, cycle)
+        if self._told is None:
+            raise NoData(Absence.UNKNOWN, "the first look through /proc is not done yet")
+        cycle.take(self._told)
 
     def _pids(self) -> list[str]:
         pids = [name for name in self._files.names("/proc") if name.isdigit()]
@@ -102,22 +107,18 @@ class _Scan:
             self._look = None
             raise NoData(Absence.READ_ERROR, "no /proc/PID/stat could be read")
 
-    def _finish(self, look: _Look) -> None:
-        self._asleep_since = {key: self._asleep_since.get(key, look.began_s) for key in look.asleep}
-        self._look, self._done = None, look
-
-    def _tell(self, cycle: Cycle) -> None:
-        done = self._done
-        if done is None:
-            raise NoData(Absence.UNKNOWN, "the first look through /proc is not done yet")
-        for state, count in done.states.items():
-            cycle.add("processes", count, _STATE_LABELS[state])
-        cycle.add("threads", done.threads)
+    def _finish(self, look: _Look, cycle: Cycle) -> None:
+        began_s = look.began.mono_s
+        self._asleep_since = {key: self._asleep_since.get(key, began_s) for key in look.asleep}
+        self._look, self._done, self._told = None, look, cycle.as_of(look.began)
+        for state, count in look.states.items():
+            self._told.add("processes", count, _STATE_LABELS[state])
+        self._told.add("threads", look.threads)
         longest = min(self._asleep_since.items(), key=lambda item: item[1], default=None)
-        slept_s = 0.0 if longest is None else done.began_s - longest[1]
-        cycle.add("disk_sleep_longest", round(slept_s, 1))
+        slept_s = 0.0 if longest is None else began_s - longest[1]
+        self._told.add("disk_sleep_longest", round(slept_s, 1))
         if longest is not None and slept_s > 0:
-            cycle.add("disk_sleep_task", 1.0, {"pid": longest[0][0], "command": done.asleep[longest[0]]})
+            self._told.add("disk_sleep_task", 1.0, {"pid": longest[0][0], "command": look.asleep[longest[0]]})
 
 
 class _Tables:

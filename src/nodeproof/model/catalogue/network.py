@@ -328,4 +328,17 @@ _RDMA = (
     ),
 )
 
-METRICS: tuple[MetricSpec, ...] = (*_TRAFFIC, *_LINKS, *_STACK, *_RDMA)
+_IDENTITY = MetricSpec(
+    "network",
+    "net_info",
+    "",
+    Kind.INFO,
+    "An interface, in labels what it is; the value is its running number. In the snapshot's specs only.",
+    f"{_CLASS}, lspci",
+    ("interface", "mac", "mtu", "speed", "driver", "pci_addr", "pci_device"),
+    _LOW,
+    features=(Feature.WEB,),
+    reference=True,
+)
+
+METRICS: tuple[MetricSpec, ...] = (*_TRAFFIC, *_LINKS, *_STACK, *_RDMA, _IDENTITY)

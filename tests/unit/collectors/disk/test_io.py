@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,18 @@ def test_pressure_of_the_wrong_kind(host: DiskHost) -> None:
     (Path(host.root) / "proc/pressure/io").mkdir()
     (absence,) = absences(host.cycle(), "pressure")
     assert absence.state is Absence.READ_ERROR
+
+
+def test_what_discards_is_told_even_where_nothing_can(tmp_path: Path) -> None:
+    host = DiskHost(str(tmp_path / "a"), "storage-sick")
+    (absence,) = absences(host.cycle(), "discard_throughput")
+    assert absence.state is Absence.NOT_APPLICABLE
+    flash = DiskHost(str(tmp_path / "b"), "vm-2cpu")
+    (absence,) = absences(flash.cycle(), "discard_throughput")
+    assert (absence.state, absence.labels) == (Absence.UNKNOWN, {"device": "vda"})
+    assert absences(flash.cycle(), "discard_throughput") == []
+    shutil.rmtree(tmp_path / "b" / "sys" / "block")
+    bare = DiskHost(str(tmp_path / "b"))
+    (absence,) = absences(bare.cycle(), "discard_throughput")
+    assert absence.state is Absence.UNKNOWN
+    assert "/sys/block" in absence.reason

@@ -142,3 +142,12 @@ def test_all_readings_of_an_nvme_disk(tmp_path: Path) -> None:
     assert value(batch, "smart_temperature_limit", limit="critical") == 80.0
     assert value(batch, "smart_power_on_time") == 10407
     assert {m.timestamp for m in batch.metrics if m.name.startswith("smart_")} == {asked_at}
+
+
+def test_what_no_disk_of_this_kind_keeps_is_not_applicable(tmp_path: Path) -> None:
+    host = _host(str(tmp_path), {"sda": smartctl_output("sas-hdd.json")})
+    batch = _batch(host)
+    for name in ("smart_pending_sectors", "smart_crc_errors", "smart_critical_warning"):
+        (absence,) = absences(batch, name)
+        assert (absence.state, absence.labels) == (Absence.NOT_APPLICABLE, None), name
+    assert absences(batch, "smart_note") == []

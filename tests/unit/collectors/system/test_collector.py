@@ -5,6 +5,7 @@ import os
 import psutil
 import pytest
 
+from nodeproof.clock import rfc3339_parse
 from nodeproof.collectors.base import Collector
 from nodeproof.collectors.services.kernel_log import KernelLog
 from nodeproof.collectors.system.collector import create
@@ -153,6 +154,20 @@ def test_the_longest_sleeper_in_state_d_is_named_after_a_second_look(tmp_path: o
     clock.advance(15.0)
     _with_processes(tmp_path, {50: "S"})
     assert value(collector.collect(), "disk_sleep_task", pid="60", command="job60") == 1
+
+
+def test_counts_of_processes_bear_the_time_of_the_look_that_made_them(tmp_path: object) -> None:
+    clock = ManualClock()
+    _with_processes(tmp_path, {1: "S"})
+    collector = _collector(tmp_path, clock)
+    began = clock.now().wall_s
+    ages = []
+    for _ in range(17):
+        read_s = {rfc3339_parse(one.timestamp) for one in collector.collect().metrics if one.name in {"processes", "threads"}}
+        assert len(read_s) == 1
+        ages.append(read_s.pop() - began)
+        clock.advance(1.0)
+    assert ages == [0.0] * 15 + [15.0] * 2
 
 
 def test_five_thousand_processes_are_looked_through_in_pieces(tmp_path: object) -> None:
