@@ -6,7 +6,7 @@ marks (``host.process_tree``), the cgroup and the list of last known members are
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from nodeproof.host.cgroups import JobCgroup
@@ -50,19 +50,7 @@ class Family:
 
     def members(self) -> list[ProcessStat]:
         """Living members by every road there is, in one pass over the process table."""
-        table = self.tree.table()
-        here = os.getpid()
-        in_group = set(self.cgroup.pids()) if self.cgroup is not None else set()
-        ancestors = (self._keeper,) if self._keeper else ()
-
-        def belongs(stat: ProcessStat) -> bool:
-            if stat.start_ticks < self.marks.since_ticks or _KERNEL_THREADS in {stat.pid, stat.parent}:
-                return False
-            if stat.pid in in_group or stat.identity in self.known:
-                return True
-            return stat.lives and self.tree.bears(stat.pid, self.marks.mark, self.marks.token)
-
-        return [stat for stat in descent(table, *ancestors, also=belongs) if stat.lives and stat.pid not in {here, self._keeper}]
+        return self._look(lambda _: None)
 
     def tell(self, number: signal.Signals, members: Iterable[ProcessStat]) -> None:
         """Send ``number`` to ``members``, and wake those that are stopped so that they can act on it."""
@@ -79,16 +67,18 @@ class Family:
         if self.cgroup is not None:
             self.cgroup.kill()
         stopped: set[Identity] = set()
-        found: list[ProcessStat] = []
+
+        def stop(stat: ProcessStat) -> None:
+            if stat.identity not in stopped:
+                self._send(stat.identity, signal.SIGSTOP)
+                stopped.add(stat.identity)
+
         for _ in range(_MAX_SWEEPS):
-            found = self.members()
-            fresh = [stat.identity for stat in found if stat.identity not in stopped]
-            if not fresh:
+            before = len(stopped)
+            self._look(stop)
+            if len(stopped) == before:
                 break
-            for identity in fresh:
-                self._send(identity, signal.SIGSTOP)
-            stopped.update(fresh)
-        for identity in stopped.union(stat.identity for stat in found):
+        for identity in stopped:
             self._send(identity, signal.SIGKILL)
         return bool(stopped)
 
@@ -106,6 +96,32 @@ class Family:
             }
             for stat in list(members)[:_MAX_SIGHTS]
         ]
+
+    def _look(self, meet: Callable[[ProcessStat], None]) -> list[ProcessStat]:
+        """Living members; each is handed to ``meet`` the moment it is found, before it can be gone."""
+        here = os.getpid()
+        in_group = set(self.cgroup.pids()) if self.cgroup is not None else set()
+        table: dict[int, ProcessStat] = {}
+        found: dict[int, ProcessStat] = {}
+        for stat in self.tree.newest_first():
+            table[stat.pid] = stat
+            if stat.pid not in {here, self._keeper} and stat.lives and self._belongs(stat, in_group):
+                found[stat.pid] = stat
+                meet(stat)
+        ancestors = (self._keeper,) if self._keeper else ()
+        for stat in descent(table, *ancestors, *found):
+            if stat.lives and stat.pid not in {here, self._keeper}:
+                found[stat.pid] = stat
+                meet(stat)
+        return list(found.values())
+
+    def _belongs(self, stat: ProcessStat, in_group: set[int]) -> bool:
+        """By mark, group or acquaintance."""
+        if stat.start_ticks < self.marks.since_ticks or _KERNEL_THREADS in {stat.pid, stat.parent}:
+            return False
+        if stat.pid in in_group or stat.identity in self.known:
+            return True
+        return self.tree.bears(stat.pid, self.marks.mark, self.marks.token)
 
     def _why(self, stat: ProcessStat) -> str:
         if stat.identity in self._denied:

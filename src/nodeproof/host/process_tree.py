@@ -15,7 +15,7 @@ it go on, which is what a thread count above 1 says.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 __all__ = ["TOKEN_VARIABLE", "Counters", "Identity", "ProcessStat", "ProcessTree", "descent"]
@@ -23,6 +23,10 @@ __all__ = ["TOKEN_VARIABLE", "Counters", "Identity", "ProcessStat", "ProcessTree
 TOKEN_VARIABLE = "NODEPROOF_JOB"  # noqa: S105 - the name of a variable; its value names a job and opens nothing
 _MARK_LINE = b"Max realtime timeout "
 _ENVIRON_BYTES = 1024 * 1024
+_PID_LIMIT = 1 << 22
+"""No process number is larger (PID_MAX_LIMIT, include/linux/threads.h)."""
+_MAX_CHASES = 64
+_MAX_FRESH = 1000
 
 
 class Identity(NamedTuple):
@@ -97,10 +101,25 @@ class ProcessTree:
             resident_pages=max(0, int(fields[21])),
         )
 
+    def newest_first(self) -> Iterator[ProcessStat]:
+        """All processes that can be seen, the youngest first, and after them those that have come meanwhile.
+
+        A process may fork and exit before a pass over the table comes to it, its successor again, and so on for ever. So the pass
+        begins where processes are made, and at its end looks at every number given away since, until none was.
+        """
+        last = self._last_pid()
+        yield from self._stats(self._by_age(last))
+        for _ in range(_MAX_CHASES):
+            newest = self._last_pid()
+            if newest == last:
+                return
+            few = last < newest <= last + _MAX_FRESH  # and the numbers did not begin anew
+            yield from self._stats(range(newest, last, -1) if few else self._by_age(newest))
+            last = newest
+
     def table(self) -> dict[int, ProcessStat]:
         """All processes that can be seen, as one pass over the table meets them."""
-        found = (self.stat(pid) for pid in self.pids())
-        return {stat.pid: stat for stat in found if stat is not None}
+        return {stat.pid: stat for stat in self.newest_first()}
 
     def descendants(self, ancestor: int) -> list[ProcessStat]:
         """Processes below ``ancestor``, by the lists of children that the kernel keeps; by the whole table where it keeps none.
@@ -146,6 +165,24 @@ class ProcessTree:
         name = self._read(pid, "wchan", 256).decode("ascii", "replace").strip()
         return "" if name == "0" else name
 
+    def _by_age(self, newest: int) -> list[int]:
+        """All numbers, that of the youngest process first: they are given in order, and begin anew at the end."""
+        return sorted(self.pids(), key=lambda pid: (newest - pid) % _PID_LIMIT)
+
+    def _stats(self, pids: Iterable[int]) -> Iterator[ProcessStat]:
+        for pid in pids:
+            stat = self.stat(pid)
+            if stat is not None:
+                yield stat
+
+    def _last_pid(self) -> int:
+        """The number that was given away last: to a thread, maybe (proc_loadavg(5), last field)."""
+        try:
+            with open(f"{self._root}/loadavg", "rb", buffering=0) as file:
+                return int(file.read(128).split()[-1])
+        except (OSError, ValueError, IndexError):
+            return 0
+
     def _mark(self, pid: int) -> int:
         limits = self._read(pid, "limits", 4096)
         start = limits.find(_MARK_LINE)
@@ -181,21 +218,13 @@ class ProcessTree:
             return b""
 
 
-def descent(
-    table: dict[int, ProcessStat], *ancestors: int, also: Callable[[ProcessStat], bool] | None = None
-) -> list[ProcessStat]:
-    """Processes of ``table`` below any of ``ancestors`` (themselves excluded).
-
-    With ``also``: those for which it holds, and all below them, too.
-    """
+def descent(table: Mapping[int, ProcessStat], *ancestors: int) -> list[ProcessStat]:
+    """Processes of ``table`` below any of ``ancestors``, themselves excluded."""
     below: dict[int, list[ProcessStat]] = {}
     for stat in table.values():
         below.setdefault(stat.parent, []).append(stat)
     found: dict[int, ProcessStat] = {}
-    if also is not None:
-        found.update((stat.pid, stat) for stat in table.values() if stat.pid not in ancestors and also(stat))
-    waiting: Iterable[int] = [*ancestors, *found]
-    queue = list(waiting)
+    queue = list(ancestors)
     while queue:
         for stat in below.get(queue.pop(), ()):
             if stat.pid not in found and stat.pid not in ancestors:
