@@ -166,8 +166,8 @@ def _encodable(text: str) -> str:
 
 
 def _help(text: str, *, quotes: bool) -> str:
-    text = _encodable(text).replace("\\", "\\\\").replace("\n", "\\n")
-    return text.replace('"', '\\"') if quotes else text
+    escaped = _encodable(text).translate(_ESCAPES)
+    return escaped if quotes else escaped.replace('\\"', '"')
 
 
 def _checksum(text: str) -> str:

@@ -5,7 +5,7 @@ import sys
 
 from nodeproof.cli.options import load_config, machine_root
 from nodeproof.cli.output import print_json_lines, print_text
-from nodeproof.cli.table import print_table, printable
+from nodeproof.cli.table import print_table, printable, printable_lines
 from nodeproof.daemon.assembly import assemble
 from nodeproof.daemon.once import Observation, observe_once
 from nodeproof.errors import UsageError
@@ -71,4 +71,6 @@ def _print_tables(observation: Observation) -> None:
 def _print_exposition(observation: Observation) -> None:
     from nodeproof.sinks.prometheus import render  # noqa: PLC0415 - only for this output
 
-    print_text(render(observation.batches))
+    page = render(observation.batches)
+    # A label's characters are kept for programs, whatever they are, and not for a terminal.
+    print_text(printable_lines(page) if sys.stdout.isatty() else page)

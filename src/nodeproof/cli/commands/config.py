@@ -81,5 +81,5 @@ def _flat(path: str, value: object) -> list[tuple[str, str]]:
     if isinstance(value, dict) and value:
         return [row for key, inner in value.items() for row in _flat(f"{path}.{key}", inner)]
     if isinstance(value, list | tuple):
-        return [(path, ", ".join(map(str, value)))]
+        return [(path, ", ".join(map(str, value)) or "-")]
     return [(path, "-" if value in (None, {}) else str(value))]

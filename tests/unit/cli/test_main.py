@@ -1,0 +1,143 @@
+"""The command line as a whole: commands, flags, exit codes, and where things are printed."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from nodeproof import __version__
+from nodeproof.cli import main as entry
+from nodeproof.cli.main import main
+from nodeproof.cli.parser import COMMANDS, make_parser
+from nodeproof.errors import ConfigError, NodeproofError, UsageError
+
+NOTHING: Mapping[str, str] = {}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment whose directories are the test's."""
+    return {"NODEPROOF_DATA_DIR": str(tmp_path), "NODEPROOF_CONFIG": "/dev/null"}
+
+
+@pytest.mark.parametrize("command", [name for name, *_ in COMMANDS])
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"], NOTHING) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: nodeproof {command}")
+    assert f"Example: nodeproof {command}" in " ".join(shown.split())
+    assert "--config FILE" in shown
+
+
+def test_help_and_version_of_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], NOTHING) == 0
+    assert main(["-h"], NOTHING) == 0
+    assert main(["--version"], NOTHING) == 0
+    assert capsys.readouterr().out.endswith(f"nodeproof {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "complaint"),
+    [
+        (["bogus"], "usage: nodeproof [-h]", "invalid choice: 'bogus'"),
+        (["health", "--bogus"], "usage: nodeproof health", "unrecognized arguments: --bogus"),
+        (["health", "-o", "xml"], "usage: nodeproof health", "invalid choice: 'xml'"),
+        (["list", "surplus"], "usage: nodeproof list", "unrecognized arguments: surplus"),
+        (["config"], "usage: nodeproof config", "the following arguments are required: action"),
+        (["collect", "--comp", "cpu"], "usage: nodeproof collect", "unrecognized arguments: --comp cpu"),
+        (["--bogus"], "usage: nodeproof up", "unrecognized arguments: --bogus"),
+        (["collect", "-c"], "usage: nodeproof collect", "expected one argument"),
+    ],
+)
+def test_a_wrong_command_line_is_2_with_usage_on_standard_error(
+    arguments: list[str], usage: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reference printed its usage and exited 0."""
+    assert main(arguments, NOTHING) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(usage)
+    assert complaint in err
+
+
+def test_a_wrong_command_line_of_check_is_3(capsys: pytest.CaptureFixture[str]) -> None:
+    """2 would tell a scheduler that the node is in a critical state."""
+    assert main(["check", "--bogus"], NOTHING) == 3
+    assert "unrecognized arguments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["-c", "-config", "--config"])
+@pytest.mark.parametrize("joined", [False, True])
+def test_every_spelling_of_the_configuration(flag: str, joined: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter
+    file = str(tmp_path / "n.yaml")
+    given = [f"{flag}={file}"] if joined else [flag, file]
+    assert make_parser().parse_args(["list", *given]).config == file
+
+
+@pytest.mark.parametrize(
+    "given", [["-o", "json"], ["-o=json"], ["-ojson"], ["--output", "json"], ["--output=json"], ["-output", "json"]]
+)
+def test_every_spelling_of_the_output(given: list[str], home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference ignored ``-o=json`` and ``-output json``."""
+    assert main(["list", *given], home) == 0
+    assert capsys.readouterr().out.startswith('[{"name":"chassis"')
+
+
+def test_no_argument_and_a_flag_first_mean_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, object]] = []
+
+    def run(options: argparse.Namespace) -> int:
+        seen.append((options.command, options.config))
+        return 0
+
+    monkeypatch.setattr("nodeproof.cli.commands.observe.run", run)
+    assert main([], NOTHING) == 0
+    assert main(["-c", "/x.yaml"], NOTHING) == 0
+    assert seen == [("up", None), ("up", "/x.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no"), 2),
+        (ConfigError("a.b", "is wrong", source="f:3"), 2),
+        (NodeproofError("did not work"), 1),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 141),
+        (OSError(28, "No space left on device"), 1),
+    ],
+)
+def test_errors_become_exit_codes(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("nodeproof.cli.commands.version.run", fail)
+    monkeypatch.setattr(entry, "drop_output", lambda: None)
+    assert main(["version"], NOTHING) == code
+    assert capsys.readouterr().err.count("nodeproof: ") == (0 if code in {130, 141} else 1)
+
+
+def test_an_error_of_a_plug_in_steers_no_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(_: object) -> int:
+        raise NodeproofError("fan \x1b]0;owned\x07\x9b2J\nsecond line")
+
+    monkeypatch.setattr("nodeproof.cli.commands.version.run", fail)
+    assert main(["version"], NOTHING) == 1
+    assert main(["\x1b[2Jbogus\x9b"], NOTHING) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", err) is None
+    assert "second line" in err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"], NOTHING) == 0
+    assert re.fullmatch(rf"nodeproof v{re.escape(__version__)} \(Python 3\.\d+\.\d+\S*, Linux \w+\)\n", capsys.readouterr().out)
+
+
+def test_a_root_without_a_machine(tmp_path: Path, home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--root", str(tmp_path)], home) == 2
+    assert f"--root {tmp_path}: has no folder proc" in capsys.readouterr().err
