@@ -51,7 +51,9 @@ def error_chain(error: BaseException) -> tuple[str, ...]:
     current: BaseException | None = error
     while current is not None and id(current) not in seen and len(texts) < _MAX_CHAIN:
         seen.add(id(current))
-        texts.append(plain_text(current) or type(current).__name__)
+        text = plain_text(current) or type(current).__name__
+        if not texts or texts[-1] != text:
+            texts.append(text)
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return tuple(texts)
 
