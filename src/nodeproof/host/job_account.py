@@ -34,19 +34,23 @@ class Account:
         self._readable = False
 
     def sample(self, members: Sequence[ProcessStat], output_bytes: int) -> dict[str, object]:
-        """The sums now, as fields of :class:`nodeproof.model.process.Progress`."""
+        """The sums now, as fields of :class:`nodeproof.model.process.Progress`.
+
+        ``members`` are all descendants; the dead that nobody has waited for still hold what they have used.
+        """
         self._add_cpu(members)
         self._add_bytes(members)
+        living = [stat for stat in members if stat.lives]
         states: dict[str, int] = {}
-        for stat in members:
+        for stat in living:
             states[stat.state] = states.get(stat.state, 0) + 1
         sample: dict[str, object] = {
             "at_mono_s": time.clock_gettime(time.CLOCK_BOOTTIME),
             "cpu_s": round(self._cpu_s, 3),
             "output_bytes": output_bytes,
-            "processes": len(members),
-            "threads": sum(stat.threads for stat in members),
-            "resident_bytes": sum(stat.resident_pages for stat in members) * _PAGE_BYTES,
+            "processes": len(living),
+            "threads": sum(stat.threads for stat in living),
+            "resident_bytes": sum(stat.resident_pages for stat in living) * _PAGE_BYTES,
             "states": states,
         }
         if self._readable:
@@ -55,12 +59,12 @@ class Account:
         return sample
 
     def _add_cpu(self, members: Sequence[ProcessStat]) -> None:
-        living_s = sum(stat.cpu_ticks for stat in members) / _TICKS_PER_S
-        self._cpu_s = max(self._cpu_s, living_s + _waited_for_s() - self._own_before_s)
+        held_s = sum(stat.cpu_ticks for stat in members) / _TICKS_PER_S
+        self._cpu_s = max(self._cpu_s, held_s + _waited_for_s() - self._own_before_s)
 
     def _add_bytes(self, members: Sequence[ProcessStat]) -> None:
         children: dict[Identity, Counters] = {}
-        living = _NOTHING
+        held = _NOTHING
         for stat in members:
             counters = self._tree.counters(stat.pid)
             if counters is None:
@@ -68,14 +72,14 @@ class Account:
             else:
                 self._readable = True
             if counters is not None:
-                living = _sum(living, counters)
+                held = _sum(held, counters)
                 if stat.parent == self._keeper:
                     children[stat.identity] = counters
         for identity, counters in self._children.items():
             if identity not in children:
                 self._gone = _sum(self._gone, counters)
         self._children = children
-        self._bytes = Counters(*map(max, self._bytes, _sum(living, self._gone)))
+        self._bytes = Counters(*map(max, self._bytes, _sum(held, self._gone)))
 
 
 def _waited_for_s() -> float:

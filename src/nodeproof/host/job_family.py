@@ -45,8 +45,8 @@ class Family:
         self._denied: set[Identity] = set()
 
     def below_keeper(self) -> list[ProcessStat]:
-        """Living descendants of the keeper: quick, and all there are unless one was made in another pid namespace."""
-        return [stat for stat in self.tree.descendants(self._keeper) if stat.lives]
+        """Descendants of the keeper, dead ones that nobody has waited for included: quick, and all unless namespaces come in."""
+        return self.tree.descendants(self._keeper)
 
     def members(self) -> list[ProcessStat]:
         """Living members by every road there is, in one pass over the process table."""

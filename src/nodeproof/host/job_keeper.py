@@ -233,10 +233,11 @@ class Keeper:
     def _tick(self) -> None:
         """Look at the whole tree, and put it on the board."""
         before_s = time.process_time()
-        members = self._family.below_keeper()
+        descendants = self._family.below_keeper()
+        members = [stat for stat in descendants if stat.lives]
         self._family.known = {stat.identity for stat in members[:_MAX_MEMBERS]}
         self._note_seen(members)
-        self._progress = self._account.sample(members, self._output.total_bytes)
+        self._progress = self._account.sample(descendants, self._output.total_bytes)
         if len(members) > self._limits.processes:
             reason = f"it had {len(members)} processes at once, more than the {self._limits.processes} it may have"
             self._ask_to_end(Cause("limit", reason, 0.0))
