@@ -16,11 +16,14 @@ import msgspec
 import pytest
 
 from nodeproof.errors import CommandError, CommandFailure, WriteError
+from nodeproof.host import containment
+from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Contained, Containment
 from nodeproof.host.job_recovery import Fate, recover
 from nodeproof.host.process_tree import TOKEN_VARIABLE
 from nodeproof.model.process import Ended, EndKind, Limits
 from support.survivors import bearers, gone_within
+from support.users import ENVIRONMENT, nobody
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 MEMORY = Path("/sys/fs/cgroup/memory")
@@ -180,6 +183,8 @@ def test_full_disk(tmp_path: Path) -> None:
     """The program goes on, what could not be kept is told. The limit on the size of files stands for the disk."""
     owner = f"""
 import resource, sys, json, msgspec
+from nodeproof.host import containment
+from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Containment
 from nodeproof.model.process import Limits
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))
@@ -187,8 +192,7 @@ job = Containment().start(["sh", "-c", "head -c 3000000 /dev/zero; exit 0"], cwd
 print(msgspec.json.encode(job.wait(20)).decode())
 job.close()
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", owner], env=environment, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", owner], env=ENVIRONMENT, check=True, capture_output=True)
     ended = msgspec.json.decode(done.stdout, type=Ended)
     assert (ended.kind, ended.exit_code, ended.empty) == (EndKind.EXITED, 0, True)
     assert (ended.output_bytes, ended.output_kept_bytes, ended.output_error) == (3_000_000, 1_000_000, "File too large")
@@ -309,8 +313,9 @@ def test_stopped_keeper_is_woken_to_do_its_work(start: Start) -> None:
     assert (ended.kind, ended.reason, ended.empty) == (EndKind.CANCELLED, "cancelled", True)
 
 
-def test_keeper_that_does_not_answer_is_deposed(start: Start) -> None:
+def test_keeper_that_does_not_answer_is_deposed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here: frozen in a way that no signal of ours undoes; the owner does its work."""
+    monkeypatch.setattr(containment, "_KEEPER_PATIENCE_S", 0.1)
     job = start("sh", "-c", "(env -i setsid sleep 60 &); echo ready; sleep 60", kill_wait_s=0.1)
     wait_until(lambda: job.tail() == b"ready\n")
     freezing = threading.Event()
@@ -359,6 +364,49 @@ def test_processes_that_no_signal_reaches_are_named(start: Start, absent_here: l
         assert gone_within(5, job.token, Path(job.record_path)) == []
         wait_until(lambda: (frozen / "cgroup.procs").read_text(encoding="ascii") == "")
         frozen.rmdir()
+
+
+def test_cgroup_delegated_to_an_ordinary_user(tmp_path: Path, absent_here: list[str]) -> None:
+    parent = own_groups().get("", "")
+    user = nobody(tmp_path)
+    if user is None or not os.access(parent, os.W_OK):
+        absent_here.append("not root, or no cgroup v2: a cgroup delegated to an ordinary user")
+        pytest.skip("no cgroup to delegate")
+    delegated = Path(parent) / f"nodeproof-test-{os.getpid()}"
+    delegated.mkdir()
+    os.chown(delegated, user.uid, user.uid)
+    os.chown(delegated / "cgroup.procs", user.uid, user.uid)
+    owner = f"""
+import msgspec
+from nodeproof.host import containment
+from nodeproof.host.cgroups import own_groups
+from nodeproof.host.containment import Containment
+argv = ["sh", "-c", "(env -i setsid sleep 60 &); cat /proc/self/cgroup; exit 4"]
+job = Containment().start(argv, cwd="/", output_path={str(tmp_path / "output")!r})
+print(msgspec.json.encode(job.wait(20)).decode())
+job.close()
+"""
+    script = f'echo $$ > {delegated}/cgroup.procs; exec "$@"'
+    command = ["/bin/sh", "-c", script, "sh", *user.prefix, "sh", "-c", 'exec "$@"', "sh", user.python, "-c", owner]
+    done = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True)
+    ended = msgspec.json.decode(done.stdout, type=Ended)
+    assert (ended.kind, ended.exit_code, ended.leftovers, ended.empty) == (EndKind.EXITED, 4, 1, True)
+    leaf = next(line for line in ended.evidence if line.endswith(": populated 0"))
+    assert leaf.startswith(f"{delegated}/nodeproof-")
+    told = (tmp_path / "output").read_text(encoding="ascii")
+    assert f"0::/{delegated.name}/nodeproof-" in told
+    assert [path for path in delegated.iterdir() if path.is_dir()] == [], "its leaf is removed"
+    wait_until(lambda: (delegated / "cgroup.procs").read_text(encoding="ascii") == "")
+    delegated.rmdir()
+
+
+def test_keeper_that_misses_the_time_limit_is_deposed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containment, "_KEEPER_PATIENCE_S", 0.1)
+    job = start("sleep", "60", duration_s=0.2, kill_wait_s=0.1)
+    os.kill(job.keeper_pid, signal.SIGSTOP)
+    ended = job.wait(20)
+    assert ended is not None
+    assert (ended.kind, ended.reason, ended.empty) == (EndKind.KEEPER_LOST, "its keeper did not end it at its time limit", True)
 
 
 # ---- out of memory
@@ -413,6 +461,8 @@ def test_out_of_memory_in_the_group_that_owner_and_job_share(tmp_path: Path, sma
     """Of the two the kernel takes the workload: its rank for the killer is raised."""
     owner = f"""
 import os, sys, msgspec
+from nodeproof.host import containment
+from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Containment
 open("{small_memory}/cgroup.procs", "w").write(str(os.getpid()))
 argv = [{sys.executable!r}, "-c", {HUNGRY!r}]
@@ -420,8 +470,7 @@ job = Containment(use_cgroup=False).start(argv, cwd="/", output_path={str(tmp_pa
 print(msgspec.json.encode(job.wait(20)).decode())
 job.close()
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", owner], env=environment, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", owner], env=ENVIRONMENT, check=True, capture_output=True)
     ended = msgspec.json.decode(done.stdout, type=Ended)
     assert (ended.kind, ended.empty, ended.oom_kills) == (EndKind.OOM, True, 1)
 

@@ -5,7 +5,6 @@ Each end is checked against ``/proc`` itself (token, mark, command line), not ag
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import pytest
 
 from nodeproof.host.cgroups import JobCgroup
@@ -25,10 +23,9 @@ from nodeproof.host.job_recovery import Fate, recover
 from nodeproof.model.process import Ended, EndKind, Limits
 from support.patients import PATIENTS, PRINT_NOTHING, patient
 from support.survivors import bearers, gone_within
+from support.users import ENVIRONMENT, User, nobody
 
 TESTS = Path(__file__).parents[1]
-PACKAGES = Path(msgspec.__file__).parents[1]
-OWNER_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), str(PACKAGES)])}
 QUICK = {"grace_s": 0.15, "linger_s": 0.1, "output_bytes": 1_000_000}
 LIMITS = Limits(**QUICK)  # type: ignore[arg-type]  # the same values go to the owner process as JSON
 
@@ -157,7 +154,7 @@ def test_keeper_killed(name: str, tmp_path: Path, way: Way) -> None:
 def owner(tmp_path: Path) -> Iterator[Callable[..., Started]]:
     owners = []
 
-    def start_owner(name: str, *, user: "User | None" = None, way: Way = Way.SUBREAPER, **limits: float) -> Started:
+    def start_owner(name: str, *, user: User | None = None, way: Way = Way.SUBREAPER, **limits: float) -> Started:
         token = new_token()
         python = user.python if user is not None else sys.executable
         spec = {
@@ -175,7 +172,7 @@ def owner(tmp_path: Path) -> Iterator[Callable[..., Started]]:
                 str(tmp_path),
                 json.dumps(spec),
             ],
-            env=OWNER_ENVIRONMENT,
+            env=ENVIRONMENT,
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -278,27 +275,3 @@ def test_as_ordinary_user(name: str, owner: Callable[..., Started], tmp_path: Pa
     out, _ = job.process.communicate(timeout=20)
     assert json.loads(out) == {"kind": "cancelled", "empty": True}
     assert bearers(job.token, job.record) == []
-
-
-class User(NamedTuple):
-    """How to be somebody else."""
-
-    prefix: tuple[str, ...]
-    python: str
-
-
-def nobody(folder: Path) -> User | None:
-    """The user nobody, with ``folder`` given to it; None when that cannot be."""
-    prefix = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        return None
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    for python in (sys.executable, f"/usr/bin/{version}"):
-        # Through a shell: what setpriv itself starts is found with the rights it had before.
-        check = [*prefix, "sh", "-c", f"{python} -c 'import nodeproof.host.containment'"]
-        if subprocess.run(check, env=OWNER_ENVIRONMENT, check=False, capture_output=True).returncode == 0:
-            os.chown(folder, 65534, 65534)
-            for parent in folder.parents[:2]:
-                parent.chmod(0o711)
-            return User(prefix, python)
-    return None

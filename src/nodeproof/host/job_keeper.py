@@ -319,7 +319,7 @@ class Keeper:
         cause = None if self._is_own_end else self._cause
         killed = cause is None and bool(self._status)
         finding = self._witness.finding(self._seen | {self._pid}, self._cgroup, wait=killed)
-        circumstances = Circumstances(cause, self._status, finding, self._leftovers, bool(left))
+        circumstances = Circumstances(cause, self._status, finding, self._leftovers, stuck=not (self._childless and not left))
         ended = {
             **judge(circumstances),
             "duration_s": round(ended_s - self._started_s, 3),
@@ -349,6 +349,8 @@ class Keeper:
     def _proof(self, left: Sequence[ProcessStat]) -> None:
         if self._childless:
             self._evidence.append("no child is left under the keeper, to whom the kernel hands every orphan of the job (waitpid)")
+        elif not left:
+            self._evidence.append("a child is left under the keeper, and /proc does not show it (is it mounted with hidepid?)")
         if not left:
             sign = "mark" if self._family.marks.mark else "token"
             self._evidence.append(f"no process in /proc bears the {sign} of the job")
