@@ -19,7 +19,7 @@ class Readings:
         """``batches``: component to its newest batch; a stale component holds its metrics as missing, state STALE."""
         self._batches = batches
         self.catalogue = catalogue
-        self._metrics: dict[str, dict[str, list[Metric]]] = {}
+        self._metrics: dict[str, Mapping[str, list[Metric]]] = {}
         self._missing: dict[str, dict[str, list[Missing]]] = {}
 
     def metrics(self, component: str, name: str) -> Sequence[Metric]:
@@ -30,10 +30,12 @@ class Readings:
         return index.get(name, ())
 
     def missing(self, component: str, name: str) -> Sequence[Missing]:
-        """Every absence that was reported for one metric."""
+        """Every absence that was reported for one metric, or for all of the component (``*``: its collector failed)."""
         if component not in self._metrics:
             self._arrange(component)
-        return self._missing[component].get(name, ())
+        missing = self._missing[component]
+        found = missing.get(name)
+        return found if found is not None else missing.get("*", ())
 
     def components(self) -> Mapping[str, Batch]:
         """The newest batch of every component."""
@@ -62,17 +64,12 @@ class Readings:
                 age_s += rfc3339_parse(batch.timestamp) - rfc3339_parse(metric.timestamp)
         return max(0.0, age_s)
 
-    def _arrange(self, component: str) -> dict[str, list[Metric]]:
-        metrics: dict[str, list[Metric]] = {}
+    def _arrange(self, component: str) -> Mapping[str, list[Metric]]:
+        metrics: Mapping[str, list[Metric]] = {}
         missing: dict[str, list[Missing]] = {}
         batch = self._batches.get(component)
         if batch is not None:
-            for metric in batch.metrics:
-                entries = metrics.get(metric.name)
-                if entries is None:
-                    metrics[metric.name] = [metric]
-                else:
-                    entries.append(metric)
+            metrics = batch.by_name
             for absence in batch.missing:
                 missing.setdefault(absence.name, []).append(absence)
         self._metrics[component] = metrics

@@ -59,3 +59,12 @@ def test_conclusions_are_looked_up_like_readings() -> None:
     readings.derive("derived", [metric("a", 1), metric("b", 2), metric("a", 3)])
     assert [one.value for one in readings.metrics("derived", "a")] == [1, 3]
     assert list(readings.missing("derived", "a")) == []
+
+
+def test_an_absence_of_all_of_a_component_stands_for_each_metric_not_told_of_by_itself() -> None:
+    every = Missing("cpu", "*", Absence.READ_ERROR, "collector cpu failed: OSError: gone")
+    one = Missing("cpu", "usage", Absence.UNKNOWN, "no second sample")
+    readings = Readings({"cpu": Batch("cpu", "", 0.0, [], [every, one])})
+    assert readings.missing("cpu", "temperature") == [every]
+    assert readings.missing("cpu", "usage") == [one]
+    assert readings.missing("memory", "usage") == ()
