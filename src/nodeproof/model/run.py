@@ -262,7 +262,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         *,
         verdict: Verdict,
         metrics: Mapping[str, float] | None = None,
-        summary: tuple[Stat, ...] = (),
+        summary: Iterable[Stat] = (),
     ) -> Self:
         """The last frame of a run that came to its end. More can be put on it with ``msgspec.structs.replace``."""
         return cls(
