@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from nodeproof.errors import Absence, NoData
+from nodeproof.errors import Absence
 from nodeproof.hardware.recorder import Recorder
 from nodeproof.hardware.tracks import Amount
 from nodeproof.model.hardware import Fact
@@ -20,6 +20,7 @@ _COUNTS = (
     ("thermal_log_lines", "thermal_log", ""),
     ("edac_uncorrected", "edac_uncorrected", ""),
     ("mce_uncorrected", "mce_uncorrected", ""),
+    ("aer_uncorrected", "aer_uncorrected", ""),
     ("accelerator_uncorrected", "accelerator_uncorrected", ""),
     ("swap_in_pages", "swap_in", ""),
     ("oom_kills", "oom_kills", ""),
@@ -55,7 +56,6 @@ class Facts:
             facts.append(self._share(name, total, begin_s, end_s, per_s))
         for name, total in _SHARES_OF_CPU:
             facts.append(self._share(name, total, begin_s, end_s, self._allowed * TICKS_PER_S))
-        facts.append(self._aer(begin_s, end_s))
         facts.append(self._foreign(begin_s, end_s))
         facts.append(self._corrected(begin_s, end_s))
         facts.append(self._droop(begin_s, end_s, run_begin_s))
@@ -79,9 +79,6 @@ class Facts:
     def _subject(self, total: str, begin_s: float, end_s: float) -> str:
         counters = self._recorder.counters.get(total)
         return counters.subject(begin_s, end_s) if counters is not None else ""
-
-    def _aer(self, begin_s: float, end_s: float) -> Fact:
-        return self._count("aer_uncorrected", "aer_uncorrected", "", begin_s, end_s)
 
     def _foreign(self, begin_s: float, end_s: float) -> Fact:
         """Foreign processes' time; where not all of them can be seen, everything that was busy and not the run's own."""
@@ -172,7 +169,5 @@ def _lacking(name: str, state: Absence, reason: str, source: str) -> Fact:
 def _gravest(amounts: Iterable[Amount]) -> Amount:
     """The absence that says most: not applicable only where all are."""
     found = list(amounts)
-    for amount in found:
-        if amount.absence is None or amount.absence.state is not Absence.NOT_APPLICABLE:
-            return amount
-    return found[0] if found else Amount(None, complete=False, absence=NoData(Absence.UNKNOWN, "nothing was read"))
+    told = (amount for amount in found if amount.absence is None or amount.absence.state is not Absence.NOT_APPLICABLE)
+    return next(told, found[0])

@@ -8,7 +8,7 @@ from nodeproof.errors import Absence, NoData
 from nodeproof.hardware.looks import Look, Reading, busy_ticks
 from nodeproof.hardware.providers import Accelerators, Relevant
 from nodeproof.hardware.readers.errors import Errors, machine_checks
-from nodeproof.hardware.readers.memory import MemoryNow
+from nodeproof.hardware.readers.memory import MemoryNow, Stalls
 from nodeproof.hardware.readers.processes import ProcessUse
 from nodeproof.hardware.readers.processors import ThrottlePair
 from nodeproof.hardware.readers.temperatures import Temperature
@@ -36,6 +36,7 @@ _COUNTED_ELSEWHERE = {
     EventKind.OOM_KILL,
     EventKind.THERMAL,
 }
+_STALLS = ("cpu_stall", "memory_stall", "io_stall")
 _THERMAL_COUNTERS = ("sw_thermal_us", "hw_thermal_us", "hw_power_brake_us")
 
 
@@ -50,6 +51,9 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Iterable[float]], float]], ...] = (
     ("foreign", "/proc/<pid>/stat", sum),
     ("swap_in", "/proc/vmstat", sum),
     ("oom_kills", "/proc/vmstat", sum),
+    ("cpu_stall", "/proc/pressure/cpu", sum),
+    ("memory_stall", "/proc/pressure/memory", sum),
+    ("io_stall", "/proc/pressure/io", sum),
     ("edac_corrected", "/sys/devices/system/edac/mc", sum),
     ("edac_uncorrected", "/sys/devices/system/edac/mc", sum),
     ("aer_corrected", "/sys/bus/pci/devices/*/aer_dev_correctable", sum),
@@ -70,9 +74,6 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Iterable[float]], float]], ...] = (
 _PLAIN = (
     ("mhz_sum", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"),
     ("mhz_count", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"),
-    ("cpu_stall", "/proc/pressure/cpu"),
-    ("memory_stall", "/proc/pressure/memory"),
-    ("io_stall", "/proc/pressure/io"),
     ("suspended", "CLOCK_BOOTTIME - CLOCK_MONOTONIC"),
     ("wall_step", "CLOCK_REALTIME - CLOCK_BOOTTIME"),
 )
@@ -120,7 +121,7 @@ class Recorder:
         self._told(look.temperatures, at_s, ("critical",), self._take_temperatures)
         log = ("mce_corrected", "mce_uncorrected", "thermal_log", "kernel_critical")
         self._told(look.log, at_s, log, self._take_log)
-        self._take_stalls(look, at_s)
+        self._told(look.stalls, at_s, _STALLS, self._take_stalls)
         self._take_surveys(look, at_s)
         if look.memory is not None and not isinstance(look.memory, NoData):
             self.memory = look.memory
@@ -228,18 +229,12 @@ class Recorder:
         for sensor in critical:
             counter.note(at_s if then_s is None else then_s, at_s, sensor.name, 1.0)
 
-    def _take_stalls(self, look: Look, at_s: float) -> None:
-        names = ("cpu_stall", "memory_stall", "io_stall")
-        if look.stalls is None or isinstance(look.stalls, NoData):
-            self._told(look.stalls, at_s, names, lambda _at, _stalls: None)
-            return
-        before = self._last.stalls if self._last is not None else None
-        then = before if before is not None and not isinstance(before, NoData) else look.stalls
-        for name, now_s, then_s in zip(names, look.stalls, then, strict=True):
-            if now_s is None:
+    def _take_stalls(self, at_s: float, stalls: Stalls) -> None:
+        for name, total_s in zip(_STALLS, stalls, strict=True):
+            if total_s is None:
                 self.tracks[name].miss(at_s, NoData(Absence.UNSUPPORTED, f"{self.sources[name]} does not tell it"))
             else:
-                self.tracks[name].add(at_s, max(0, round((now_s - (now_s if then_s is None else then_s)) * _US)))
+                self.counters[name].take(at_s, {"": round(total_s * _US)})
 
     def _take_surveys(self, look: Look, at_s: float) -> None:
         names = ("accelerator_corrected", "accelerator_uncorrected", "accelerator_throttle_us", "accelerator_foreign")
