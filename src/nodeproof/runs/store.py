@@ -237,9 +237,9 @@ class RunStore:
 
     def _install(self, directory: str, record: RunRecord, manifest: Manifest) -> str:
         """Seal ``directory`` and rename it into its place; under the lock."""
-        with contextlib.suppress(RecordError):
-            head = self._index.head()
-            manifest = msgspec.structs.replace(manifest, previous=Previous(*head) if head is not None else None)
+        head = self._head()
+        if head is not None:
+            manifest = msgspec.structs.replace(manifest, previous=Previous(*head))
         sha256 = write_manifest(directory, manifest)
         folder = os.path.join(self._runs, record.benchmark_id)
         target = os.path.join(folder, record.run_id)
@@ -312,7 +312,9 @@ class RunStore:
         except RecordError as error:
             _log.warning("%s", error)
             return
-        total, now_s, last, removed = 0, time.time(), self._last_stored(), []
+        head = self._head()
+        last = head[0] if head is not None else ""
+        total, now_s, removed = 0, time.time(), []
         for position, run in enumerate(runs):
             total += run.bytes
             too_old = position >= limits.keep_runs and now_s - run.recorded_at > limits.max_age_s
@@ -324,11 +326,16 @@ class RunStore:
             with contextlib.suppress(RecordError):
                 self._index.remove(removed)
 
-    def _last_stored(self) -> str:
-        with contextlib.suppress(RecordError):
-            head = self._index.head()
-            return head[0] if head is not None else ""
-        return ""
+    def _head(self) -> tuple[str, str] | None:
+        """The run stored last; of an index that is missing or damaged, after it was made again."""
+        for _ in range(2):
+            try:
+                if os.path.exists(self._index.path):
+                    return self._index.head()
+            except RecordError as error:
+                _log.warning("%s", error)
+            self._reconcile()
+        return None
 
     def _remove(self, run: RunSummary) -> bool:
         place = os.path.join(self._runs, run.benchmark_id, run.run_id)
