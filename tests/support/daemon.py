@@ -63,10 +63,17 @@ def environment(more: Mapping[str, str] | None = None, *, without: Sequence[str]
     return {name: value for name, value in found.items() if name not in without}
 
 
-def nodeproof(*argv: str, env: Mapping[str, str] | None = None, limit_s: float = 20.0, **options: Any) -> Finished:
-    """Run one command to its end."""
+def nodeproof(
+    *argv: str,
+    env: Mapping[str, str] | None = None,
+    limit_s: float = 20.0,
+    command: Sequence[str] = (),
+    python: str = sys.executable,
+    **options: Any,
+) -> Finished:
+    """Run one command to its end, by way of ``command`` if given."""
     done = subprocess.run(
-        [sys.executable, "-m", "nodeproof", *argv],
+        [*command, python, "-m", "nodeproof", *argv],
         env=dict(env) if env is not None else environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import Absence
 from nodeproof.health import rules_033, rules_035
+from nodeproof.health.blind import BlindRule, blind_rules
 from nodeproof.health.explain import Context, explain
 from nodeproof.health.findings import FINDINGS
 from nodeproof.health.grades import grade_of
@@ -139,6 +140,10 @@ class Evaluator:
             self._watch,
         )
         return explain(rule, context, readings, at)
+
+    def blind(self) -> list[BlindRule]:
+        """Rules that apply here and could not be read at the last evaluation, wholly or in part."""
+        return blind_rules(self._states.values(), self._watch)
 
     def rule_ids(self) -> list[str]:
         """Id of every rule of this rule set and every finding: ``cpu.usage``, ``disk.read_only`` ..."""
