@@ -153,7 +153,9 @@ def write_amd_cpu(root: str, cpus: int = 256) -> None:
         "some avg10=4.50 avg60=3.25 avg300=1.10 total=987654321\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0",
     )
     model = "AMD EPYC 7763 64-Core Processor"
-    write(root, "/proc/cpuinfo", _x86_cpuinfo(cpus, "AuthenticAMD", model, microcode="0xa0011d5", cache="512 KB", cores=of_socket))
+    write(
+        root, "/proc/cpuinfo", _x86_cpuinfo(cpus, "AuthenticAMD", model, microcode="0xa0011d5", cache="512 KB", cores=of_socket)
+    )
     _status(root, f"0-{cpus - 1}")
     _lists(
         root,

@@ -97,4 +97,3 @@ def _mount(root: str, size: Size) -> None:
     write(root, "/proc/1/mountinfo", "".join(lines))
     write(root, "/statvfs.json", json.dumps(space))
     write_all(root, "/sys/fs/ext4/dm-0", {"errors_count": 0})
-
