@@ -252,6 +252,17 @@ def test_crash(start: Start) -> None:
     assert ended.reason == "ended by signal 11 (SIGSEGV), which was not ours"
 
 
+def test_keeper_that_breaks_ends_the_tree_before_it_goes(start: Start) -> None:
+    """A command that is none stands for any bug in it."""
+    job = start("sh", "-c", "trap '' TERM; (setsid sleep 60 &); echo ready; sleep 60")
+    wait_until(lambda: job.tail() == b"ready\n")
+    job._control.send(b"nonsense")
+    ended = finish(job)
+    assert (ended.kind, ended.empty) == (EndKind.KEEPER_LOST, True)
+    assert "is gone (ValueError: " in ended.reason
+    assert ended.leftovers == 0, "the keeper had ended them"
+
+
 def test_too_many_processes(start: Start) -> None:
     job = start("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; wait", processes=8)
     ended = finish(job)

@@ -43,7 +43,6 @@ class ProcessStat(NamedTuple):
     name: str
     state: str
     parent: int
-    session: int
     cpu_ticks: int
     """User and system time, of waited-for children too."""
     threads: int
@@ -87,19 +86,19 @@ class ProcessTree:
         # The name in brackets may hold spaces and brackets itself; the fields follow the last one.
         opening, closing = raw.find(b"("), raw.rfind(b")")
         fields = raw[closing + 1 :].split()
-        if not 0 <= opening < closing or len(fields) < 22:
+        try:
+            return ProcessStat(
+                pid=pid,
+                name=raw[opening + 1 : closing].decode("utf-8", "replace"),
+                state=fields[0].decode("ascii", "replace"),
+                parent=int(fields[1]),
+                cpu_ticks=sum(int(field) for field in fields[11:15]),
+                threads=int(fields[17]),
+                start_ticks=int(fields[19]),
+                resident_pages=max(0, int(fields[21])),
+            )
+        except (IndexError, ValueError):
             return None
-        return ProcessStat(
-            pid=pid,
-            name=raw[opening + 1 : closing].decode("utf-8", "replace"),
-            state=fields[0].decode("ascii", "replace"),
-            parent=int(fields[1]),
-            session=int(fields[3]),
-            cpu_ticks=sum(int(field) for field in fields[11:15]),
-            threads=int(fields[17]),
-            start_ticks=int(fields[19]),
-            resident_pages=max(0, int(fields[21])),
-        )
 
     def newest_first(self) -> Iterator[ProcessStat]:
         """All processes that can be seen, the youngest first, and after them those that have come meanwhile.
