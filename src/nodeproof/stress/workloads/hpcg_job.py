@@ -264,13 +264,13 @@ class Hpcg:
             hpcg_problem.restriction(grid.nx, grid.ny, grid.nz, fine)
         return Reference(values, columns, counts, fine, *vectors)
 
-    def _together(self, task: Callable[[int], object], watch: Callable[[], None] | None = None) -> None:
+    def _together(self, task: team.Work, watch: Callable[[], None] | None = None) -> None:
         """Run on every CPU; without a watch of its own a task is one step of the set-up."""
 
         def step() -> None:
             self._console.beat("setup", self._steps, unit="tasks")
 
-        team.run(self._cpus, lambda rank: _ignore(task(rank)), watch or step)
+        team.run(self._cpus, task, watch or step)
         self._steps += 1
 
     def _alone(self, phase: str, done: native.Words, total: int, task: Callable[[], None]) -> None:
@@ -300,10 +300,6 @@ class Hpcg:
         """Of all arrays that the rated time needs."""
         levels = sum(part.nbytes for level in self._ready() for part in level if isinstance(part, np.ndarray))
         return levels + sum(vector.nbytes for vector in (self._b, self._x, self._p, self._ap))
-
-
-def _ignore(_: object) -> None:
-    """A task's result is not wanted."""
 
 
 def _timed(task: Callable[[], object]) -> float:

@@ -1,6 +1,7 @@
 """How every workload starts: its arguments, the environment of the libraries, and what is lacking said clearly."""
 
 import argparse
+import contextlib
 import hashlib
 import importlib
 import importlib.util
@@ -23,6 +24,7 @@ _UNSET: Final = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_MAIN_FREE", 
 _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 """The workloads bring their own threads, each calling BLAS for itself."""
 _KEPT_FOLDERS = 3
+_OOM_SCORE = 900
 _EXIT_CANNOT_RUN = 69
 _EXIT_FAILED = 70
 
@@ -57,6 +59,7 @@ def main(name: str, description: str, configure: Configure, job: str, arguments:
     if lacking:
         return _refuse(name, f"{', '.join(lacking)} not installed; the workloads need the extra: pip install 'nodeproof[stress]'")
     console = Console(name, json_only=options.json)
+    _offer_to_die_first()
     try:
         _prepare_environment()
         console.beat("start", 1, 1)
@@ -82,6 +85,12 @@ def _leave(status: int) -> int:
     """End now: threads of compiled work may be waiting for one that failed, and the interpreter would wait for them."""
     sys.stderr.flush()
     os._exit(status)
+
+
+def _offer_to_die_first() -> None:
+    """When memory runs out the kernel is to end this program, not one that the machine is there for."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write(str(_OOM_SCORE))
 
 
 def _prepare_environment() -> None:

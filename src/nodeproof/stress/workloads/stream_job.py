@@ -60,10 +60,10 @@ def validation_lines(checks: list[ArrayCheck]) -> list[str]:
     lines = []
     for check in checks:
         if not check.passed:
+            average, relative = f"AvgAbsErr: {check.average_error:e}", f"AvgRelAbsErr: {check.relative_error:e}"
             lines += [
                 f"Failed Validation on array {check.name}[], AvgRelAbsErr > epsilon ({_EPSILON:e})",
-                f"     Expected Value: {check.wanted:e}, AvgAbsErr: {check.average_error:e}, "
-                f"AvgRelAbsErr: {check.relative_error:e}",
+                f"     Expected Value: {check.wanted:e}, {average}, {relative}",
                 f"     For array {check.name}[], {check.wrong} errors were found.",
             ]
     return lines or [f"Solution Validates: avg error less than {_EPSILON:e} on all three arrays"]

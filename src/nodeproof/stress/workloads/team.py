@@ -4,12 +4,15 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-__all__ = ["run"]
+__all__ = ["Work", "run"]
+
+Work = Callable[[int], object]
+"""What one thread does; it is given its rank."""
 
 _LOOK_S = 0.1
 
 
-def run(cpus: Sequence[int], work: Callable[[int], None], watch: Callable[[], None]) -> None:
+def run(cpus: Sequence[int], work: Work, watch: Callable[[], None]) -> None:
     """Run ``work(rank)`` for each CPU on a thread pinned to it; call ``watch`` now and then until all have ended.
 
     The first exception of any thread is raised as soon as it is seen. The other threads may then be waiting for the one
