@@ -76,6 +76,17 @@ def test_every_spelling_of_the_configuration(flag: str, joined: bool, tmp_path: 
     assert make_parser().parse_args(["list", *given]).config == file
 
 
+@pytest.mark.parametrize("flag", ["-c", "-config", "--config"])
+def test_the_configuration_that_is_given_is_read(
+    flag: str, tmp_path: Path, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Defect 2: ``-c`` was ignored."""
+    file = tmp_path / "n.yaml"
+    file.write_text("exporter: {address: 'localhost:1'}\n", encoding="utf-8")
+    assert main(["config", "show", flag, str(file)], home) == 0
+    assert "localhost:1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "given", [["-o", "json"], ["-o=json"], ["-ojson"], ["--output", "json"], ["--output=json"], ["-output", "json"]]
 )

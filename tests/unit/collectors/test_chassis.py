@@ -86,6 +86,13 @@ def test_supermicro_says_what_it_has_not() -> None:
     assert len(batch.missing) == 6
 
 
+def test_defect_9_what_is_below_zero_is_rounded_as_what_is_above() -> None:
+    """-1.26 became -1.2: the reference adds a half and cuts off, which is right for positive numbers only."""
+    batch = _batch({_SENSOR: f"Inlet Temp | -1.260 | degrees C | ok {_TAIL}VBAT Aux | -12.0625 | Volts | ok {_TAIL}".encode()})
+    assert values(batch)["inlet_temp",] == -1.3
+    assert values(batch)["voltage", "VBAT Aux"] == -12.062  # the even one of two as near
+
+
 def test_huawei_twenty_readings_by_hand() -> None:
     found = values(_batch(ipmitool_answers("huawei"), host="bmc-huawei"))
     assert {key: found.get(key) for key in _HUAWEI} == _HUAWEI

@@ -1,7 +1,13 @@
 """Which metrics are collected, and how often."""
 
+import itertools
+from pathlib import Path
+
+import pytest
+
 from nodeproof.config.schema import CollectionConfig, CollectorConfig
-from nodeproof.model.catalogue import CATALOGUE, Kind, Priority
+from nodeproof.model.catalogue import CATALOGUE, Feature, Kind, Priority
+from nodeproof.model.catalogue import FEATURES as FEATURES_OF_CATALOGUE
 from nodeproof.scheduler.selection import MetricSelection, interval_s
 
 FEATURES = CollectionConfig()
@@ -13,6 +19,28 @@ def test_features_narrow_the_choice_to_what_they_list() -> None:
     assert dfee.wants("cpu", "user_time")
     assert not dfee.wants("cpu", "usage")
     assert MetricSelection(["dfee", "health"]).wants("cpu", "usage")
+
+
+def test_features_add_up_whatever_their_order() -> None:
+    """Defect 29: of two features the last one decided."""
+    alone = {feature: {key for key in CATALOGUE if MetricSelection([feature]).wants(*key)} for feature in FEATURES_OF_CATALOGUE}
+    for first, second in itertools.permutations(FEATURES_OF_CATALOGUE, 2):
+        both = MetricSelection([first, second])
+        assert {key for key in CATALOGUE if both.wants(*key)} == alone[first] | alone[second]
+    assert alone[Feature.DFEE] - alone[Feature.HEALTH]
+    assert alone[Feature.HEALTH] - alone[Feature.DFEE]
+
+
+def test_the_working_directory_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Defect 4: lists of features were looked for in the working directory, and without them the scope was another one."""
+    chosen = []
+    for folder in ("/", str(tmp_path)):
+        (tmp_path / "features").mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        dfee = MetricSelection(["dfee"])
+        chosen.append({key for key in CATALOGUE if dfee.wants(*key)})
+    assert chosen[0] == chosen[1]
+    assert {key for key, spec in CATALOGUE.items() if Feature.DFEE in spec.features} == chosen[0]
 
 
 def test_without_features_the_catalogue_decides() -> None:

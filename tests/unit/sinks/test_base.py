@@ -107,6 +107,16 @@ def test_trouble_that_changes_its_face_is_told_again(caplog: pytest.LogCaptureFi
     assert trouble.problem == ""
 
 
+def test_case_60_every_sink_gets_finite_numbers() -> None:
+    """A bare NaN in a snapshot is no JSON; in an exposition it costs whoever adds it up."""
+    sink = Recorder("any")
+    Sinks([sink]).write(batch([metric("usage", math.nan, {"core": "0"}), metric("usage", 1.0, {"core": "1"})]))
+    (heard,) = sink.heard
+    assert isinstance(heard, Batch)
+    assert [(one.labels, one.value) for one in heard.metrics] == [({"core": "1"}, 1.0)]
+    assert [(one.labels, one.state) for one in heard.missing] == [({"core": "0"}, Absence.READ_ERROR)]
+
+
 class TestFinite:
     def test_a_sound_batch_is_handed_on_as_it_is(self) -> None:
         one = batch([metric("usage", 1.0), metric("count", 7)])
