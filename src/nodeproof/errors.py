@@ -20,6 +20,7 @@ Every message names the thing, the place and the remedy. Only the command line t
 """
 
 from enum import StrEnum
+from typing import Self
 
 __all__ = [
     "Absence",
@@ -73,8 +74,7 @@ class ConfigError(NodeproofError):
         self.problem = problem
         self.source = source
         self.remedy = remedy
-        where = ": ".join(part for part in (source, path) if part)
-        super().__init__(f"{where}: {problem}" + (f" ({remedy})" if remedy else ""))
+        super().__init__(": ".join(part for part in (source, path, problem) if part) + (f" ({remedy})" if remedy else ""))
 
 
 class ParseError(NodeproofError):
@@ -97,6 +97,15 @@ class NoData(NodeproofError):  # noqa: N818 - it is an answer, not a failure
         self.reason = reason
         self.remedy = remedy
         super().__init__(f"{state}: {reason}")
+
+    def again(self) -> Self:
+        """The same absence without a past: to keep one that was caught, and to raise one that is kept.
+
+        An exception remembers each frame that it passes through, each time it is raised, and keeps alive all that they held.
+        """
+        fresh = type(self).__new__(type(self), *self.args)
+        fresh.__dict__.update(self.__dict__)
+        return fresh
 
 
 class CommandFailure(StrEnum):

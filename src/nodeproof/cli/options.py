@@ -3,18 +3,25 @@
 import argparse
 import contextlib
 import os
+import sys
 from collections.abc import Mapping
+
+import msgspec
 
 from nodeproof.config.resolve import defaults, find
 from nodeproof.config.schema import Config
-from nodeproof.errors import UsageError
+from nodeproof.errors import CommandError, ConfigError, UsageError
+from nodeproof.host.commands import HostCommands
 
-__all__ = ["load_config", "machine_root"]
+__all__ = ["load_config", "load_config_apart", "machine_root", "with_home"]
+
+_CHILD_DEADLINE_S = 20.0
+_CHILD_REFUSES = 2
 
 
 def load_config(options: argparse.Namespace) -> Config:
     """The configuration in force. Raises ConfigError."""
-    environ = _with_home(options.environ)
+    environ = with_home(options.environ)
     path = find(options.config, environ, os.path.exists)
     if path is None:
         return defaults(environ)
@@ -23,7 +30,24 @@ def load_config(options: argparse.Namespace) -> Config:
     return load(path, environ)
 
 
-def _with_home(environ: Mapping[str, str]) -> Mapping[str, str]:
+def load_config_apart(options: argparse.Namespace) -> Config:
+    """The configuration in force, its file read by a child process: for a process that lives long. Raises ConfigError."""
+    environ = with_home(options.environ)
+    path = find(options.config, environ, os.path.exists)
+    if path is None:
+        return defaults(environ)
+    try:
+        child = HostCommands().run([sys.executable, "-m", "nodeproof.cli.config_child", path], deadline_s=_CHILD_DEADLINE_S)
+        if child.exit_code == 0:
+            return msgspec.json.decode(child.stdout, type=Config)
+    except (CommandError, msgspec.MsgspecError):
+        return load_config(options)
+    if child.exit_code == _CHILD_REFUSES:
+        raise ConfigError("", child.stdout.decode("utf-8", "replace"))
+    return load_config(options)
+
+
+def with_home(environ: Mapping[str, str]) -> Mapping[str, str]:
     """``environ`` with a HOME: services are started without one, and their default directories must not be somebody else's."""
     if environ.get("HOME", "").startswith("/"):
         return environ

@@ -11,7 +11,7 @@ from nodeproof.errors import NodeproofError
 from nodeproof.health.grades import verdict
 from nodeproof.model.health import HealthScore, Verdict
 from nodeproof.model.snapshot import DaemonVerdict
-from nodeproof.sinks.snapshot import GLOBAL_FILE
+from nodeproof.sinks.snapshot_names import GLOBAL_FILE
 from nodeproof.sinks.snapshot_reader import read_global, read_state
 
 __all__ = ["run"]

@@ -17,7 +17,7 @@ from nodeproof.health.readings import Readings
 from nodeproof.model.health import Explanation, Finding, HealthScore
 from nodeproof.model.metric import Batch
 from nodeproof.model.snapshot import DaemonState
-from nodeproof.sinks.snapshot import GLOBAL_FILE, component_file
+from nodeproof.sinks.snapshot_names import GLOBAL_FILE, component_file
 from nodeproof.sinks.snapshot_reader import read_comp, read_global, read_state
 
 __all__ = ["run"]

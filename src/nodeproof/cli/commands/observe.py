@@ -3,7 +3,7 @@
 import argparse
 
 from nodeproof import log
-from nodeproof.cli.options import load_config, machine_root
+from nodeproof.cli.options import load_config_apart, machine_root
 from nodeproof.config.schema import Config
 from nodeproof.daemon.service import Service
 from nodeproof.host.machine import Machine
@@ -27,5 +27,5 @@ def run(options: argparse.Namespace) -> int:
             print(f"\nObserving. Metrics at http://{config.exporter.address}/metrics.", flush=True)
             print(f"Snapshots in {config.snapshot.dir}. Ctrl-C ends.", flush=True)
 
-    Service(lambda: load_config(options), lambda: Machine.here(root), notifier, say).run()
+    Service(lambda: load_config_apart(options), lambda: Machine.here(root), notifier, say).run()
     return 0
