@@ -14,7 +14,13 @@ import msgspec
 from nodeproof.cli.parser import COMMANDS, make_parser
 from nodeproof.config.keys import RENAMED, SCHEMA, Dead, Each, Key, Node, Section
 from nodeproof.config.resolve import ENVIRONMENT, defaults
+from nodeproof.health import rules_033, rules_035
+from nodeproof.health.evaluator import RULESETS
+from nodeproof.health.findings import FINDINGS
+from nodeproof.health.rules import Compare, Concern, FindingRule, How, Limit, Probe
+from nodeproof.health.scheme import SCHEMES
 from nodeproof.model.catalogue import CATALOGUE, FEATURE_INTERVALS_S, MetricSpec
+from nodeproof.model.health import Severity
 from nodeproof.sinks.exposition_names import Naming, family
 from nodeproof.units import duration_text
 
@@ -135,7 +141,123 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
-PAGES: dict[str, Callable[[], str]] = {"metrics.md": metrics_page, "config.md": config_page, "cli.md": cli_page}
+def health_page() -> str:
+    """Rules, points, findings, grades: how a verdict comes about."""
+    parts = [
+        "# Health\n",
+        GENERATED,
+        _HOW_IT_JUDGES,
+        "## Points\n",
+        "How much each component is worth. `auto` chooses by the cards that answer; `health.weight_scheme` fixes it.\n",
+    ]
+    for ruleset, schemes in SCHEMES.items():
+        components = list(dict.fromkeys(component for weights in schemes.values() for component in weights))
+        rows = [
+            (f"`{name}`", *(str(weights.get(component, "")) for component in components)) for name, weights in schemes.items()
+        ]
+        parts += [f"Rule set {ruleset}:\n", table(("scheme", *components), rows)]
+    for ruleset, concerns in (("0.3.5", rules_035.CONCERNS), ("0.3.3", rules_033.CONCERNS)):
+        parts.append(f"## Rules of {ruleset}{' (default)' if ruleset == RULESETS[0] else ''}\n")
+        parts.append(
+            table(("rule", "reads", "takes", "begins", "ends", "means"), [row for one in concerns for row in concern_rows(one)])
+        )
+        if ruleset == RULESETS[0]:
+            parts.append("What to do:\n")
+            parts += [f"* `{one.key}`: {one.remedy}" for one in concerns]
+            parts.append("")
+    parts += [
+        "## Findings\n",
+        f"{len(FINDINGS)} rules beyond the tables. They take no points and cap the grade: a warning at Good, a critical one at",
+        "Critical.\n",
+        table(("rule", "severity", "reads", "begins", "ends", "means", "what to do"), [finding_row(rule) for rule in FINDINGS]),
+    ]
+    return "\n".join(parts)
+
+
+_HOW_IT_JUDGES = """\
+`nodeproof health` judges one look at the node, the daemon judges all the time, `nodeproof check` tells its last verdict, and
+`nodeproof explain RULE` shows what one rule reads now and what would clear it. This page is printed from the rules themselves.
+
+* **Score**: each component starts with its points, rules take some of them, and what is left of all components that could be
+  read is scaled to 100. Of the thresholds of one concern the gravest that holds counts.
+* **Coverage**: the share of the applicable rule weight that could be read. What this node has not (no BMC in a virtual machine)
+  does not apply. What could not be read takes no points, but a component with something unread never has all of its points.
+* **Grade**: 90 and more Excellent, 75 Good, 60 Warning, below Critical. Coverage below 0.9 allows Good at most, below 0.5 it is
+  Unknown. A warning allows Good at most; a critical finding is Critical whatever the score.
+* **Hysteresis**: a condition begins after so many readings in a row that show it (distinct readings, not evaluations), so that
+  one torn sample convicts nobody. It ends with a reading on the good side of its own, lower, limit, and for levels only once it
+  has stayed there for some seconds. What was bad and can no longer be read stays bad, with the age of its last reading.
+* **Errors** count by what they gained within a window, never by their total since boot. A counter that steps back has restarted.
+"""
+
+
+def concern_rows(concern: Concern) -> list[tuple[str, ...]]:
+    """One row a threshold."""
+    return [
+        (
+            f"`{concern.key}`: `{tier.rule}`",
+            readings_text(tier.limit.probe),
+            f"{tier.points_each:g} points each" if tier.points_each else f"{tier.share:g} %",
+            begins_text(tier.limit) + (f", {tier.severity}" if tier.severity is not Severity.INFO else ""),
+            ends_text(tier.limit),
+            concern.help,
+        )
+        for tier in concern.tiers
+    ]
+
+
+def finding_row(rule: FindingRule) -> tuple[str, ...]:
+    """One row of the findings."""
+    begins = begins_text(rule.limit) + (", after it was seen good" if rule.after_good else "")
+    return (
+        f"`{rule.key}`",
+        str(rule.severity),
+        readings_text(rule.limit.probe),
+        begins,
+        ends_text(rule.limit),
+        rule.help,
+        rule.remedy,
+    )
+
+
+def readings_text(probe: Probe) -> str:
+    """What a rule reads."""
+    where = "".join(f", {label} {value}" for label, value in probe.where)
+    how = {
+        How.GROWTH: f"gained within {span_text(probe.window_s)}: ",
+        How.POOL: "used of total: ",
+        How.PEAK: "share of its best: ",
+    }
+    names = ", ".join(f"`{name}`" for name in probe.names)
+    return f"{how.get(probe.how, '')}{probe.component} {names}{where}"
+
+
+def span_text(seconds: float) -> str:
+    """``24 h``, ``3 s``."""
+    return f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds:g} s"
+
+
+def begins_text(limit: Limit) -> str:
+    """When a condition begins."""
+    factor = f" x {limit.probe.factor[0][1]}" if limit.probe.factor else ""
+    times = "at once" if limit.enter == 1 else f"{limit.enter} in a row"
+    return f"{limit.compare} {limit.threshold:g}{factor}, {times}"
+
+
+def ends_text(limit: Limit) -> str:
+    """When it ends."""
+    factor = f" x {limit.probe.factor[0][1]}" if limit.probe.factor else ""
+    lower = limit.compare is Compare.BELOW
+    edge = "when it no longer holds" if limit.clear is None else f"{'>=' if lower else '<='} {limit.clear:g}{factor}"
+    return edge + (f", for {span_text(limit.leave_s)}" if limit.leave_s else "")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "metrics.md": metrics_page,
+    "config.md": config_page,
+    "cli.md": cli_page,
+    "health.md": health_page,
+}
 
 
 def main() -> int:
