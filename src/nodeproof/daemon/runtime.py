@@ -36,6 +36,8 @@ __all__ = ["IDENTITIES", "Runtime"]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0
+_FIRST_ROUND_S = 4.0
+"""A collector that has not had its first cycle by then keeps nobody waiting any longer."""
 _YOUNG_S = 6.0
 """So long after the start each beat brings something that was unknown before, and health is judged at every one."""
 
@@ -74,6 +76,7 @@ class Runtime:
         self._cycles_seen = 0
         self._health: HealthScore | None = None
         self._judged_s = 0.0
+        self._looked = False
         self._started_s = machine.clock.now().mono_s
         # A beat's grid is not exact to the millisecond: half a beat early is in time.
         self._judge_every_s = max(self.interval_s, min(FEATURE_INTERVALS_S[Feature.HEALTH].values())) - self.interval_s / 2
@@ -131,11 +134,18 @@ class Runtime:
         if self._health is None or young or now.mono_s - self._judged_s >= self._judge_every_s:
             self._health = self._judged(now)
             self._judged_s = now.mono_s
-        if self._global is not None and self.latest.ready:
+        if self._global is not None and self._looked_once(now):
             self._global.write(self._health)
         self._sinks.flush(now)
         self._watch()
         return self._health
+
+    def _looked_once(self, now: Instant) -> bool:
+        """Whether every collector has had its first cycle, or has had time enough for it: before, there is no verdict to give."""
+        if not self._looked:
+            costs = self._scheduler.costs().values()
+            self._looked = all(cost.cycles for cost in costs) or now.mono_s - self._started_s >= _FIRST_ROUND_S
+        return self._looked
 
     def progressed(self) -> bool:
         """Whether any collector has completed a cycle since the last call: what the watchdog is told."""
