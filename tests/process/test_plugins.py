@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from nodeproof.errors import Absence
-from nodeproof.sinks.snapshot import component_of_file
+from nodeproof.sinks.snapshot_names import component_of_file
 from support.daemon import Daemon, nodeproof, until
 from support.strict_reader import read_directory
 

@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
 
 def _run(arguments: list[str], environ: Mapping[str, str]) -> int:
     try:
-        options, rest = make_parser().parse_known_args(arguments)
+        options, rest = make_parser(arguments[0]).parse_known_args(arguments)
         if rest:
             options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
     except SystemExit as end:

@@ -1,6 +1,7 @@
 """Every command with its options, as argparse sees them; the reference in ``docs/cli.md`` is printed from here."""
 
 import argparse
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -16,6 +17,20 @@ __all__ = ["COMMANDS", "make_parser"]
 Options = argparse.Namespace
 
 _TABLE_OR_JSON = ("table", "json")
+
+
+_COLUMNS = 80
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """As wide as the terminal. Left to itself argparse asks shutil for that, with every option, which loads bzip2 and LZMA."""
+    columns = os.environ.get("COLUMNS", "")
+    if not columns.isdecimal() or columns == "0":
+        try:
+            columns = str(os.get_terminal_size(1).columns or _COLUMNS)
+        except OSError:
+            columns = str(_COLUMNS)
+    return argparse.HelpFormatter(prog, width=int(columns) - 2)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -104,20 +119,29 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
 """Name, module, one line of help, options and an example of each command."""
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def make_parser(only: str = "") -> argparse.ArgumentParser:
+    """The parser of the whole command line; with ``only``, the other commands are known by name and have no options."""
     parser = _Parser(
         prog="nodeproof",
         description="Prove a node before you trust it, or any number it gives you.",
         epilog="Without a command: up. Each command has its own --help.",
         allow_abbrev=False,
+        formatter_class=_formatter,
     )
     parser.add_argument("--version", action="version", version=f"nodeproof {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="nodeproof")
     for name, module, text, add_options, example in COMMANDS:
         command = commands.add_parser(
-            name, help=text, description=text[0].upper() + text[1:] + ".", epilog=f"Example: {example}", allow_abbrev=False
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=f"Example: {example}",
+            allow_abbrev=False,
+            formatter_class=_formatter,
+            add_help=only in {"", name},
         )
+        if only not in {"", name}:
+            continue
         command.add_argument("-c", "-config", "--config", metavar="FILE", help="configuration file (default: see docs/config.md)")
         command.add_argument(
             "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"

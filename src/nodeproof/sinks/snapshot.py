@@ -7,7 +7,6 @@ behind is cleaned up at start, and what is not ours is never touched.
 
 import contextlib
 import os
-import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -23,22 +22,17 @@ from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.model.snapshot import SCHEMA_VERSION, CollectorInfo, GlobalSnapshot
 from nodeproof.sinks.base import Trouble
 from nodeproof.sinks.history import DEFAULT_POINTS, ComponentHistory
+from nodeproof.sinks.snapshot_names import GLOBAL_FILE, component_file, component_of_file
 from nodeproof.sinks.static_specs import SpecStash
 
 __all__ = [
-    "GLOBAL_FILE",
     "ComponentSnapshots",
     "GlobalSnapshots",
     "Origin",
     "SnapshotDirectory",
-    "component_file",
-    "component_of_file",
     "global_stale_after_s",
 ]
 
-GLOBAL_FILE = "snapshot.json"
-_COMPONENT = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_COMPONENT_FILE = re.compile(r"snapshot_([a-z][a-z0-9_]{0,63})\.json")
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _encode = msgspec.json.Encoder().encode
 
@@ -53,19 +47,6 @@ class Origin(NamedTuple):
     def here(cls) -> "Origin":
         """This process on this boot."""
         return cls(locks.boot_id(), os.getpid())
-
-
-def component_file(component: str) -> str:
-    """Name of the file of ``component``. Raises SnapshotError for a name that cannot be part of a file name."""
-    if _COMPONENT.fullmatch(component) is None:
-        raise SnapshotError(f"component {component[:80]!r} cannot have a snapshot: its name must match {_COMPONENT.pattern}")
-    return f"snapshot_{component}.json"
-
-
-def component_of_file(name: str) -> str | None:
-    """The component whose file is called ``name``; None for any other file."""
-    match = _COMPONENT_FILE.fullmatch(name)
-    return match[1] if match else None
 
 
 def global_stale_after_s(interval_s: float) -> float:

@@ -21,7 +21,7 @@ from nodeproof.model.snapshot import (
     GlobalSnapshot,
     Snapshot,
 )
-from nodeproof.sinks.snapshot import GLOBAL_FILE, component_of_file
+from nodeproof.sinks.snapshot_names import GLOBAL_FILE, component_of_file
 
 __all__ = ["read", "read_comp", "read_global", "read_state"]
 

@@ -19,10 +19,9 @@ from nodeproof.sinks.snapshot import (
     GlobalSnapshots,
     Origin,
     SnapshotDirectory,
-    component_file,
-    component_of_file,
     global_stale_after_s,
 )
+from nodeproof.sinks.snapshot_names import component_file, component_of_file
 from support.batches import batch, health, metric, missing
 from support.disks import read_only, tiny_disk, writable_again
 
