@@ -149,6 +149,7 @@ def _result(
             "rounds": {str(core.cpu): core.rounds for core in cores},
             "mismatches": total,
             "passed": total == 0,
+            "failures": [mismatch_line(found) for core in cores for found in core.found],
             "found": [
                 {
                     "kernel": found.kernel,

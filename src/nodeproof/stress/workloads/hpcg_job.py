@@ -15,7 +15,7 @@ from nodeproof.stress.workloads import hpcg_problem, hpcg_schedule, hpcg_solver,
 from nodeproof.stress.workloads.box import Box, look
 from nodeproof.stress.workloads.console import Console
 from nodeproof.stress.workloads.hpcg_problem import LEVELS, WIDTH, Columns, Grid, Reference
-from nodeproof.stress.workloads.hpcg_report import REFERENCE_ITERATIONS, Measured, rating, report, work
+from nodeproof.stress.workloads.hpcg_report import REFERENCE_ITERATIONS, Measured, failures, rating, report, work
 from nodeproof.stress.workloads.hpcg_schedule import Level
 from nodeproof.stress.workloads.hpcg_solver import Levels
 from nodeproof.stress.workloads.launch import CannotRunError
@@ -332,6 +332,7 @@ def _result(console: Console, options: argparse.Namespace, box: Box, measured: M
             "setup_seconds": measured.setup_s,
             "optimization_seconds": measured.optimize_s,
             "passed": measured.valid,
+            "failures": failures(measured),
             "departure_spmv": measured.departure_multiply,
             "departure_mg": measured.departure_multigrid,
             "scaled_residual_mean": measured.residual_mean,

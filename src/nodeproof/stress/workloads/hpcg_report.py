@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from nodeproof.stress.workloads.hpcg_problem import Grid
 
-__all__ = ["OFFICIAL_S", "REFERENCE_ITERATIONS", "Measured", "Work", "rating", "report", "work"]
+__all__ = ["OFFICIAL_S", "REFERENCE_ITERATIONS", "Measured", "Work", "failures", "rating", "report", "work"]
 
 REFERENCE_ITERATIONS: Final = 50
 OFFICIAL_S: Final = 1800.0
@@ -108,6 +108,17 @@ def rating(measured: Measured) -> float:
     """The official rating in GFLOP/s: iterations beyond the reference's fifty count for nothing, ten sets pay for one setup."""
     counted = work(measured.grids, measured.sets, measured.iterations).flop * REFERENCE_ITERATIONS / measured.iterations
     return counted / (measured.total_s + measured.sets * (measured.optimize_s + measured.setup_s) / 10.0) / 1e9
+
+
+def failures(measured: Measured) -> list[str]:
+    """The tests that failed, in a few words each."""
+    tests = (
+        (measured.converges, "spectral convergence test"),
+        (measured.symmetric, "departure from symmetry"),
+        (measured.reached, "residual of the reference not reached"),
+        (measured.reproducible, "sets left different residuals"),
+    )
+    return [name for passed, name in tests if not passed]
 
 
 def report(measured: Measured) -> list[str]:

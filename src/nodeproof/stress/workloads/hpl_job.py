@@ -290,6 +290,7 @@ def _result(console: Console, options: argparse.Namespace, box: Box, solved: lis
             "gflops": best.gflops,
             "time_seconds": best.seconds,
             "passed": all(test.passed for test in solved),
+            "failures": [residual_line(test) for test in solved if not test.passed],
             "tests": [
                 {"time_seconds": test.seconds, "gflops": test.gflops, "scaled_residual": test.scaled_residual} for test in solved
             ],

@@ -118,6 +118,14 @@ class _Memory:
         pattern_kernels.sweep(words, 0, 0, 0, 0, 0, errors, done)
         pattern_kernels.wash(words, done)
 
+    def doubt(self) -> str:
+        """Why no error would prove little; empty when it proves what it should."""
+        if not self.past_caches:
+            return "so little memory partly stays in the caches; what was read back may never have left them"
+        if _swapped_bytes():
+            return "part of the memory was swapped out; not all of it was tested"
+        return ""
+
     def one_pass(self, backgrounds: tuple[int, ...], inject: str | None) -> None:
         """The address pattern and a march on each background."""
         self._write("address", _ADDRESS_KEY, by_address=True)
@@ -202,8 +210,6 @@ def _physical(address: int) -> int | None:
 def _header(console: Console, box: Box, memory: _Memory) -> None:
     console.line("memory_pattern, nodeproof's own check of memory")
     console.line(f"{memory.size / 2**20:.0f} MiB, {100 * memory.share:.1f} % of what may be used; {len(box.cpus)} threads")
-    if not memory.past_caches:
-        console.line("WARNING: so little memory partly stays in the caches; what is read back may never have left them")
 
 
 def _swapped_bytes() -> int:
@@ -220,9 +226,10 @@ def _tell(console: Console, memory: _Memory, passes: int) -> None:
         console.line(error_line(found))
     if memory.count > len(memory.found):
         console.line(f"... and {memory.count - len(memory.found)} more")
-    if _swapped_bytes():
-        console.line("WARNING: part of the memory was swapped out; not all of it was tested")
-    verdict = "FAILED" if memory.count else "PASSED"
+    doubt = memory.doubt()
+    if doubt:
+        console.line(f"WARNING: {doubt}")
+    verdict = "FAILED" if memory.count else "NOT PROVEN" if doubt else "PASSED"
     console.line(f"memory_pattern: {verdict}, {passes} passes over {memory.size / 2**20:.0f} MiB, {memory.count} errors")
 
 
@@ -241,7 +248,9 @@ def _result(console: Console, options: argparse.Namespace, box: Box, memory: _Me
             "swapped_bytes": _swapped_bytes(),
             "passes": passes,
             "errors": memory.count,
-            "passed": memory.count == 0,
+            "passed": False if memory.count else None if memory.doubt() else True,
+            "doubt": memory.doubt(),
+            "failures": [error_line(found) for found in memory.found],
             "found": [
                 {
                     "element": found.element,

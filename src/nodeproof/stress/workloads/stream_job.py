@@ -226,6 +226,7 @@ def _result(
             "llc_known": box.llc_known,
             "array_rule_met": 8 * size >= _CACHE_FACTOR * box.llc_bytes,
             "passed": all(check.passed for check in checks),
+            "failures": [line for line in validation_lines(checks) if line.startswith("Failed")],
             **rates,
         }
     )
