@@ -11,7 +11,6 @@ import msgspec
 from nodeproof.config.resolve import defaults, find
 from nodeproof.config.schema import Config
 from nodeproof.errors import CommandError, ConfigError, UsageError
-from nodeproof.host.commands import HostCommands
 
 __all__ = ["load_config", "load_config_apart", "machine_root", "with_home"]
 
@@ -36,6 +35,8 @@ def load_config_apart(options: argparse.Namespace) -> Config:
     path = find(options.config, environ, os.path.exists)
     if path is None:
         return defaults(environ)
+    from nodeproof.host.commands import HostCommands  # noqa: PLC0415 - the other commands need no subprocess
+
     try:
         child = HostCommands().run([sys.executable, "-m", "nodeproof.cli.config_child", path], deadline_s=_CHILD_DEADLINE_S)
         if child.exit_code == 0:
