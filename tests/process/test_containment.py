@@ -167,6 +167,14 @@ def test_last_words_after_a_cancel_are_kept(start: Start) -> None:
     assert job.tail().endswith(b"last words\n")
 
 
+def test_process_born_after_the_signal_is_told_too(start: Start) -> None:
+    job = start("sh", "-c", "trap 'sleep 60; echo slept; exit 0' TERM; echo ready; while :; do sleep 0.02; done")
+    wait_until(lambda: job.tail() == b"ready\n")
+    ended = job.cancel(30.0)
+    assert (ended.kind, ended.exit_code, ended.forced) == (EndKind.CANCELLED, 0, False)
+    assert job.tail().endswith(b"slept\n")
+
+
 def test_flood_that_nobody_reads(start: Start) -> None:
     """200 MB: the program is never held up; its beginning and its end are kept, with a mark that says what is not."""
     script = "head -c 200000000 /dev/zero | tr '\\0' 'x'; echo; echo the end"

@@ -39,7 +39,7 @@ from nodeproof.host.job_record import JobSpec, boottime_s, record_of
 from nodeproof.host.job_verdict import Cause, Circumstances, judge
 from nodeproof.host.oom import OomWitness
 from nodeproof.host.prctl import become_subreaper, set_name
-from nodeproof.host.process_tree import ProcessStat, ProcessTree
+from nodeproof.host.process_tree import Identity, ProcessStat, ProcessTree
 
 __all__ = ["READY", "Keeper", "main"]
 
@@ -51,6 +51,7 @@ _FIRST_TICK_S = 0.05
 _TICK_S = (0.5, 10.0)
 _TICK_SHARE = 200
 """A tick that cost a millisecond is followed by 200 ms of rest at least: half a percent of one processor."""
+_TELL_AGAIN_S = 0.1
 _PAUSES_S = (0.002, 0.05)
 """While a tree ends it is looked at in growing intervals."""
 _WALL = 0x40000000
@@ -271,7 +272,7 @@ class Keeper:
             grace_s = self._cause.grace_s if self._cause is not None else self._limits.grace_s
             if grace_s > 0:
                 self._family.tell(signal.SIGTERM, members)
-                self._pause_until_empty(self._ending_s, grace_s)
+                self._pause_until_empty(grace_s, {stat.identity for stat in members})
         kill_until_s = boottime_s() + self._limits.kill_wait_s
         pause_s = _PAUSES_S[0]
         while not self._is_empty() and boottime_s() < kill_until_s:
@@ -288,14 +289,21 @@ class Keeper:
                 return
             self._turn(left_s)
 
-    def _pause_until_empty(self, since_s: float, grace_s: float) -> None:
+    def _pause_until_empty(self, grace_s: float, told: set[Identity]) -> None:
+        """Until the tree is empty or the grace is over; processes that were born too late to be told are told, too."""
+        next_look_s = self._ending_s + _TELL_AGAIN_S
         while not self._childless:
             if self._cause is not None:  # a second, more impatient one may have come
                 grace_s = min(grace_s, self._cause.grace_s)
-            left_s = since_s + grace_s - boottime_s()
-            if left_s <= 0:
+            now = boottime_s()
+            if now >= self._ending_s + grace_s:
                 return
-            self._turn(left_s)
+            if now >= next_look_s:
+                fresh = [stat for stat in self._family.members() if stat.identity not in told]
+                self._family.tell(signal.SIGTERM, fresh)
+                told.update(stat.identity for stat in fresh)
+                next_look_s = boottime_s() + _TELL_AGAIN_S
+            self._turn(min(next_look_s, self._ending_s + grace_s) - now)
 
     def _is_empty(self) -> bool:
         """No child, and nobody elsewhere who bears the marks: a process made in another pid namespace is no child of ours."""
