@@ -138,6 +138,13 @@ def cli_page() -> str:
     actions = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001 - argparse offers no other way
     parts = ["# Command line\n", GENERATED, f"```text\n{parser.format_help()}```\n"]
     parts += [f"## nodeproof {name}\n\n```text\n{actions.choices[name].format_help()}```\n" for name, *_ in COMMANDS]
+    for name, *_ in COMMANDS:
+        nested = [action for action in actions.choices[name]._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001 - as above
+        parts += [
+            f"### nodeproof {name} {word}\n\n```text\n{choice.format_help()}```\n"
+            for action in nested
+            for word, choice in action.choices.items()
+        ]
     return "\n".join(parts)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from nodeproof.cli.output import drop_output
 from nodeproof.cli.parser import make_parser
+from nodeproof.cli.stress_options import STRESS_ACTIONS
 from nodeproof.cli.table import printable_lines
 from nodeproof.errors import ConfigError, NodeproofError, UsageError
 
@@ -34,6 +35,8 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in {"-h", "--help", "--version"}):
         arguments.insert(0, "up")
+    if arguments[0] == "stress" and (len(arguments) == 1 or arguments[1] not in {*STRESS_ACTIONS, "-h", "-help", "--help"}):
+        arguments.insert(1, "run")
     wrong = _UNKNOWN if arguments[0] == "check" else 0
     try:
         _lend_streams(arguments[0])

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nodeproof import __version__
+from nodeproof.cli.stress_options import add_stress
 from nodeproof.cli.table import printable_lines
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ def _config(parser: argparse.ArgumentParser) -> None:
     _output(parser, *_TABLE_OR_JSON, default="table")
 
 
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-c", "-config", "--config", metavar="FILE", help="configuration file (default: see docs/config.md)")
+    parser.add_argument(
+        "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"
+    )
+
+
+def _stress(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
+    add_stress(parser, _common, lambda action: _lazily(f"stress_{action}"))
+
+
 def _version(parser: argparse.ArgumentParser) -> None:
     del parser
 
@@ -114,9 +127,16 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
     ),
     ("doctor", "doctor", "what cannot be read here, why, the remedy, and what it costs", _plain, "nodeproof doctor"),
     ("config", "config", "judge or show the configuration", _config, "nodeproof config check -c ./nodeproof.yaml"),
+    (
+        "stress",
+        "",
+        "load this box and prove what it computes: STREAM, HPL, HPCG, known answers; exit 0 healthy, 1 not, 2 wrong arguments",
+        _stress,
+        "nodeproof stress --plan quick",
+    ),
     ("version", "version", "print the version", _version, "nodeproof version"),
 )
-"""Name, module, one line of help, options and an example of each command."""
+"""Name, module (empty = the options name one an action), one line of help, options and an example of each command."""
 
 
 def make_parser(only: str = "") -> argparse.ArgumentParser:
@@ -142,10 +162,9 @@ def make_parser(only: str = "") -> argparse.ArgumentParser:
         )
         if only not in {"", name}:
             continue
-        command.add_argument("-c", "-config", "--config", metavar="FILE", help="configuration file (default: see docs/config.md)")
-        command.add_argument(
-            "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"
-        )
+        command.set_defaults(command=name, parser=command)
+        if module:
+            _common(command)
+            command.set_defaults(run=_lazily(module))
         add_options(command)
-        command.set_defaults(run=_lazily(module), command=name, parser=command)
     return parser

@@ -183,7 +183,7 @@ SCHEMA = Section(
                     _BENCHMARKS,
                 ),
             },
-            "Stress jobs. Read and judged; the jobs are not part of this version.",
+            "Stress jobs. Without this section the built-in workloads are on; with it, all is off that is not switched on.",
         ),
         "server": Section({"type": _UNUSED}, "A section of the reference."),
     }

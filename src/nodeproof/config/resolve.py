@@ -11,7 +11,7 @@ import msgspec
 from nodeproof.config.schema import Config
 from nodeproof.errors import ConfigError
 
-__all__ = ["ENVIRONMENT", "build", "defaults", "find"]
+__all__ = ["ENVIRONMENT", "build", "defaults", "find", "state_directory"]
 
 ENVIRONMENT = {
     "NODEPROOF_CONFIG": "configuration file",
@@ -43,13 +43,9 @@ def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], envir
 
     Raises ConfigError for a variable that names no absolute path; of XDG's own such a one counts as not set, as its rules say.
     """
-    data_home = _directory("NODEPROOF_DATA_DIR", environ) or _directory("CATMONITOR_DATA_DIR", environ)
-    state_home = environ.get("XDG_STATE_HOME", "")
-    if not state_home.startswith("/"):
-        state_home = f"{environ.get('HOME', '/root')}/.local/state"
-    home = f"{state_home}/nodeproof"
-    data_dir = data_home or f"{home}/data"
-    beside = data_home or home
+    data_home = _data_home(environ)
+    beside = state_directory(environ)
+    data_dir = data_home or f"{beside}/data"
     plain: dict[str, object] = dict(tree)
     for section, default in (
         ("storage", {"data_dir": data_dir}),
@@ -58,6 +54,18 @@ def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], envir
     ):
         plain[section] = default | cast("dict[str, str]", tree.get(section, {}))
     return msgspec.convert(plain | {"source": source, "warnings": warnings}, Config)
+
+
+def state_directory(environ: Mapping[str, str]) -> str:
+    """The folder of all directories that the configuration does not name. Raises ConfigError as :func:`build`."""
+    state_home = environ.get("XDG_STATE_HOME", "")
+    if not state_home.startswith("/"):
+        state_home = f"{environ.get('HOME', '/root')}/.local/state"
+    return _data_home(environ) or f"{state_home}/nodeproof"
+
+
+def _data_home(environ: Mapping[str, str]) -> str:
+    return _directory("NODEPROOF_DATA_DIR", environ) or _directory("CATMONITOR_DATA_DIR", environ)
 
 
 def _directory(name: str, environ: Mapping[str, str]) -> str:

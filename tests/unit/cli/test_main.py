@@ -25,9 +25,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("command", [name for name, *_ in COMMANDS])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"], NOTHING) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith(f"usage: nodeproof {command}")
-    assert f"Example: nodeproof {command}" in " ".join(shown.split())
+    assert f"Example: nodeproof {command}" in shown
     assert "--config FILE" in shown
 
 

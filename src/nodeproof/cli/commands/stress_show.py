@@ -1,0 +1,59 @@
+"""``nodeproof stress show ID``: one job, or the record of one item with its files checked."""
+
+import argparse
+
+from nodeproof.cli.output import print_json
+from nodeproof.cli.stress_manager import as_json, complain, make_manager, told
+from nodeproof.cli.stress_report import print_report
+from nodeproof.cli.table import print_table, printable_lines
+from nodeproof.runs.store import StoredRun
+from nodeproof.stress.manager import Manager
+
+__all__ = ["run"]
+
+_RUN_PREFIX = "run-"
+
+
+def _run(options: argparse.Namespace) -> int:
+    manager = make_manager(options)
+    if options.id.startswith(_RUN_PREFIX):
+        return _show_run(manager, options)
+    report = manager.job(options.id)
+    if as_json(options):
+        print_json(report, indent=2)
+    else:
+        print_report(report)
+    return 0
+
+
+run = told("show", _run)
+
+
+def _show_run(manager: Manager, options: argparse.Namespace) -> int:
+    stored = manager.runs.inspect(options.id)
+    for problem in stored.problems:
+        complain("show", problem)
+    if as_json(options):
+        print_json(stored.record, indent=2)
+    else:
+        _print_run(stored)
+    return 1 if stored.problems else 0
+
+
+def _print_run(stored: StoredRun) -> None:
+    record = stored.record
+    print(printable_lines(f"\n{record.benchmark_name} {record.run_id}: {record.status}, verdict {record.verdict.kind}"))
+    print(printable_lines(f"  {record.verdict.reason}"))
+    print(printable_lines(f"  started {record.started_at} by {record.source}; fingerprint {record.fingerprint}"))
+    if record.frame.metrics:
+        print_table(
+            ("Metric", "Value"), [(key, f"{value:.6g}") for key, value in sorted(record.frame.metrics.items())], right=(1,)
+        )
+    for warning in record.warnings:
+        print(printable_lines(f"  warning: {warning}"))
+    print_table(
+        ("What ran", "Version", "sha256", "Path"),
+        [(one.name, one.version, one.sha256[:16], one.path) for one in record.provenance],
+    )
+    for path in stored.files():
+        print(printable_lines(f"  file: {path}"))

@@ -1,0 +1,1 @@
+"""Ways to run a benchmark: our own workload, the administrator's dispatcher script, or native programs."""

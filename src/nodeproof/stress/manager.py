@@ -1,0 +1,343 @@
+"""Stress jobs: one at a time on this machine, whoever starts it, with reports that outlive every crash.
+
+::
+
+    manager = Manager(settings)
+    report = manager.start(["stream"], plan=Plan.QUICK)      # returns at once
+    report = manager.wait(report.job_id)
+
+A job is a row of items that run one after another, each through the executor of ``runs``. Its report is on the disk before its
+first item starts and after every change. Anybody who may write into the directory of requests may cancel it, from any process:
+:meth:`Manager.cancel` leaves a request there, the owner looks for it five times a second.
+"""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from nodeproof.clock import Clock, SystemClock, rfc3339
+from nodeproof.errors import RecordError
+from nodeproof.host.containment import new_token
+from nodeproof.host.machine import Machine
+from nodeproof.host.owner import this_process
+from nodeproof.model.job import (
+    HISTORY_DEFAULT,
+    HISTORY_LIMIT,
+    BenchmarkResult,
+    ExecutionProfile,
+    Initiator,
+    JobOwner,
+    Report,
+    Status,
+)
+from nodeproof.runs.ports import Switches
+from nodeproof.runs.store import RunStore
+from nodeproof.stress import availability
+from nodeproof.stress.adapters.base import Adapter, DescribeError, ItemRequest
+from nodeproof.stress.adapters.builtin import BuiltinAdapter
+from nodeproof.stress.adapters.native import NativeAdapter
+from nodeproof.stress.adapters.script import ScriptAdapter
+from nodeproof.stress.availability import Availability
+from nodeproof.stress.describe import Describer, finished_profile
+from nodeproof.stress.interrupted import interrupted_report
+from nodeproof.stress.job import Job, JobTools, Live, PlannedItem
+from nodeproof.stress.job_locks import JobLocks
+from nodeproof.stress.problems import Busy, Disabled, JobNotFound, SelectionError
+from nodeproof.stress.profile import report_hash
+from nodeproof.stress.report_files import ReportFiles
+from nodeproof.stress.requests import CancelRequests
+from nodeproof.stress.selection import select_names, select_timeouts
+from nodeproof.stress.settings import ItemSettings, StressSettings
+from nodeproof.stress.sizing import Plan
+
+__all__ = ["Manager", "RunOptions"]
+
+_log = logging.getLogger(__name__)
+
+
+class RunOptions(NamedTuple):
+    """Of one job only; nothing of it is kept for the next."""
+
+    timeout_s: float = 0.0
+    """Limit of each item; may only shorten the configured ones, 0 = those."""
+    initiator: Initiator = Initiator.CLI
+    plan: Plan = Plan.STANDARD
+    seconds: int = 0
+    """Run each item for about so long; 0 = as the plan says."""
+
+
+class Manager:
+    """May be used from any thread."""
+
+    def __init__(
+        self,
+        settings: StressSettings,
+        *,
+        environ: Mapping[str, str] | None = None,
+        machine: Machine | None = None,
+        clock: Clock | None = None,
+        switches: Switches | None = None,
+        adapters: Mapping[str, Adapter] | None = None,
+        tools: JobTools | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._machine = machine or Machine.here()
+        environment = dict(environ or {})
+        self._adapters: dict[str, Adapter] = {
+            "builtin": BuiltinAdapter(self._machine, settings.state_root),
+            "script": ScriptAdapter(settings, environment, self._machine),
+            "native": NativeAdapter(settings, environment, self._machine),
+            **(adapters or {}),
+        }
+        self._describer = Describer(lambda name: self._adapters[self._item(name).adapter], self._clock)
+        self._files = ReportFiles(settings.report_path) if settings.report_path else None
+        self._requests = CancelRequests(os.path.dirname(settings.report_path) or settings.state_root)
+        self._tools = tools or JobTools.here(settings, self._clock, environment, switches or Switches(), self._machine)
+        self._lock = threading.Lock()
+        self._job: Job | None = None
+        self._last: Report | None = None
+
+    @property
+    def config(self) -> StressSettings:
+        """What it was told."""
+        return self._settings
+
+    @property
+    def runs(self) -> RunStore:
+        """The full records of all items."""
+        return self._tools.store
+
+    # What could be run
+
+    def availability(self, name: str, plan: Plan = Plan.STANDARD) -> Availability:
+        """Whether ``name`` can be run now, and why not."""
+        return availability.check(self._settings, name, lambda: self.describe(name, plan=plan))
+
+    def describe(self, name: str, *, timeout_s: float = 0.0, plan: Plan = Plan.STANDARD, seconds: int = 0) -> ExecutionProfile:
+        """What a start would run, read-only. Raises DescribeError, also for an item that is not configured or switched off."""
+        item = self._settings.benchmarks.get(name)
+        if item is None or not item.enabled or not self._settings.enabled:
+            raise DescribeError(f"{name} is not enabled here")
+        fault = availability.path_fault(self._settings, name)
+        if fault:
+            raise DescribeError(fault)
+        return self._describer.describe(
+            ItemRequest(name, plan, seconds), timeout_s=timeout_s or item.timeout_s, result_dir=item.result_dir
+        )
+
+    # Start
+
+    def start(self, names: Sequence[str] = (), *, plan: Plan = Plan.STANDARD) -> Report:
+        """Start a job with the configured limits; :meth:`start_with_options`."""
+        return self.start_with_options(names, RunOptions(plan=plan))
+
+    def start_with_options(self, names: Sequence[str], options: RunOptions) -> Report:
+        """Start a job and return its first report.
+
+        Raises Disabled, Busy with the report of the job that runs, SelectionError, and WriteError when the report cannot be kept.
+        """
+        if not self._settings.enabled:
+            raise Disabled("stress jobs are disabled (stress.enabled)")
+        self._refuse_while_busy()
+        planned = self._plan(names, options)
+        with self._lock:
+            if self._job is not None and not self._job.done.is_set():
+                raise Busy(_busy_text(self._job.report), self._job.report)
+            locks = JobLocks(self._settings.state_root, self._settings.report_path)
+            job_id = new_token()
+            holder = locks.acquire(job_id, self._tools.record_path(job_id))
+            if holder is not None:
+                running = self._shared()
+                raise Busy(f"another job runs: {holder.detail}", running)
+            try:
+                self._bury()
+                job = Job(self._first_report(job_id, planned, options), planned, locks, self._files, self._requests, self._tools)
+                job.persist_first()
+            except BaseException:
+                locks.release()
+                raise
+            self._job = job
+            self._last = job.report
+        _log.info("stress job %s started by %s: %s", job_id, options.initiator, ", ".join(item.name for item in planned))
+        job.begin()
+        return msgspec.structs.replace(job.report, cancellable=True)
+
+    # Reads
+
+    def latest(self) -> Report | None:
+        """The job of this process while it runs; else the newest of all. One whose owner died is shown as interrupted."""
+        job = self._job
+        if job is not None and not job.done.is_set():
+            return msgspec.structs.replace(job.report, cancellable=True)
+        shared = self._shared()
+        if shared is not None:
+            self._last = shared
+        return shared if shared is not None else (job.report if job is not None else self._last)
+
+    def job(self, job_id: str) -> Report:
+        """The job with this id, from the newest report or the history. Raises JobNotFound."""
+        newest = self.latest()
+        if newest is not None and newest.job_id == job_id:
+            return newest
+        own = self._job
+        if own is not None and own.report.job_id == job_id:
+            return own.report
+        found = next((report for report in self.history(HISTORY_LIMIT) if report.job_id == job_id), None)
+        if found is None:
+            raise JobNotFound(f"there is no stress job {job_id[:80]!r}")
+        return found
+
+    def history(self, limit: int = HISTORY_DEFAULT) -> list[Report]:
+        """The newest jobs that have ended, newest first, at most 100."""
+        return self._files.history(min(max(0, limit), HISTORY_LIMIT)) if self._files is not None else []
+
+    def history_damage(self) -> str:
+        """What is wrong with the history file; empty when nothing is."""
+        return self._files.damage() if self._files is not None else ""
+
+    def live(self) -> Live | None:
+        """How the job of this process gets on; None when none runs."""
+        job = self._job
+        return job.live() if job is not None and not job.done.is_set() else None
+
+    def wait(self, job_id: str, timeout_s: float | None = None) -> Report | None:
+        """Wait for the end of a job of this process; None when it has not come in time. Raises JobNotFound."""
+        job = self._job
+        if job is None or job.report.job_id != job_id:
+            raise JobNotFound(f"this process runs no stress job {job_id[:80]!r}")
+        return job.report if job.done.wait(timeout_s) else None
+
+    # Cancel
+
+    def can_cancel(self, job_id: str) -> bool:
+        """Whether this caller may cancel this job: it runs, and is its own or its owner can be asked."""
+        own = self._job
+        if own is not None and own.report.job_id == job_id:
+            return not own.done.is_set()
+        newest = self._shared()
+        running = newest is not None and newest.job_id == job_id and not newest.status.is_final
+        return running and self._requests.may_ask()
+
+    def cancel(self, job_id: str, reason: str = "cancelled by the user") -> None:
+        """Have a job stopped and return at once. Raises JobNotFound, and WriteError when its owner cannot be asked."""
+        own = self._job
+        if own is not None and own.report.job_id == job_id and not own.done.is_set():
+            own.cancel(reason)
+            return
+        newest = self._shared()
+        if newest is None or newest.job_id != job_id or newest.status.is_final:
+            raise JobNotFound(f"no stress job {job_id[:80]!r} runs")
+        self._requests.ask(job_id, reason)
+
+    def kill(self) -> None:
+        """End the job of this process without a grace; its report is still written."""
+        job = self._job
+        if job is not None:
+            job.kill()
+
+    def shutdown(self, timeout_s: float) -> bool:
+        """Cancel the job of this process, never anybody else's, and wait for its last report; whether it came in time."""
+        job = self._job
+        if job is None or job.done.is_set():
+            return True
+        job.cancel("nodeproof is shutting down")
+        return job.done.wait(timeout_s)
+
+    # Inside
+
+    def _item(self, name: str) -> ItemSettings:
+        return self._settings.benchmarks[name]
+
+    def _refuse_while_busy(self) -> None:
+        """Before anything is described: somebody else's job must not be disturbed by it."""
+        job = self._job
+        if job is not None and not job.done.is_set():
+            raise Busy(_busy_text(job.report), msgspec.structs.replace(job.report, cancellable=True))
+        holder = JobLocks(self._settings.state_root, self._settings.report_path).holder()
+        if holder.held:
+            raise Busy(f"another job runs: {holder.detail}", self._shared())
+
+    def _plan(self, names: Sequence[str], options: RunOptions) -> list[PlannedItem]:
+        chosen = select_names(self._settings, names)
+        limits = select_timeouts(self._settings, chosen, options.timeout_s)
+        planned = []
+        for name in chosen:
+            request = ItemRequest(name, options.plan, options.seconds)
+
+            def describe(name: str = name, request: ItemRequest = request) -> ExecutionProfile:
+                item = self._item(name)
+                return self._describer.describe(request, timeout_s=limits[name], result_dir=item.result_dir)
+
+            answer = availability.check(self._settings, name, describe)
+            if not sys.platform.startswith("linux"):
+                raise SelectionError(answer.message)
+            if not answer.available or answer.profile is None:
+                raise SelectionError(f"{name} is not available: {answer.message}")
+            item = self._item(name)
+            profile = finished_profile(answer.profile, timeout_s=limits[name], result_dir=item.result_dir)
+            planned.append(PlannedItem(name, self._adapters[item.adapter], request, limits[name], profile))
+        return planned
+
+    def _first_report(self, job_id: str, planned: list[PlannedItem], options: RunOptions) -> Report:
+        now = rfc3339(self._clock.now().wall_s)
+        items = [
+            BenchmarkResult(name=item.name, status=Status.PENDING, message="waiting", duration_ms=0, profile=item.profile)
+            for item in planned
+        ]
+        owner = this_process()
+        return Report(
+            job_id=job_id,
+            initiator=str(options.initiator),
+            timestamp=now,
+            started_at=now,
+            platform=sys.platform,
+            timeout_seconds=int(options.timeout_s),
+            status=Status.RUNNING,
+            configuration_sha256=report_hash(items),
+            benchmarks=items,
+            plan=str(options.plan),
+            owner=JobOwner(owner.pid, owner.start_ticks, owner.boot_id),
+        )
+
+    def _shared(self) -> Report | None:
+        """The newest report on the disk, with the truth about one whose owner died."""
+        if self._files is None:
+            return None
+        locks = JobLocks(self._settings.state_root, self._settings.report_path)
+        with contextlib.suppress(RecordError):
+            report = self._files.latest()
+            if report is None or report.status.is_final or locks.holder().held:
+                return report
+            # Nobody held the lock after it had said that it runs: either it ended meanwhile, or its owner is dead.
+            again = self._files.latest()
+            if again is None or again.status.is_final or again.job_id != report.job_id:
+                return again
+            return interrupted_report(again, rfc3339(self._clock.now().wall_s))
+        return None
+
+    def _bury(self) -> None:
+        """Under the locks: give the job of a dead owner its last report, and its runs their records. Raises WriteError."""
+        self._tools.store.recover()
+        self._tools.sweep()
+        files = self._files
+        if files is None:
+            return
+        files.tidy()
+        with contextlib.suppress(RecordError):
+            report = files.latest()
+            if report is not None and not report.status.is_final:
+                told = interrupted_report(report, rfc3339(self._clock.now().wall_s))
+                files.store(told)
+                files.archive(told)
+                _log.warning("stress job %s was interrupted: its owner died", report.job_id)
+
+
+def _busy_text(report: Report) -> str:
+    return f"job {report.job_id} runs (started by {report.initiator or 'unknown'} at {report.started_at})"
