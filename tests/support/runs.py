@@ -29,7 +29,7 @@ from nodeproof.runs.supervise import Graces
 
 __all__ = ["NO_VALUES", "PASS", "QUICK", "Bench", "Evidence", "Ran", "Scripted", "hang", "script"]
 
-QUICK = Graces(cancel_grace_s=0.4, cleanup_grace_s=0.4, capture_s=0.4, coherence_s=0.4, save_s=5.0)
+QUICK = Graces(cancel_grace_s=0.6, cleanup_grace_s=0.8, capture_s=0.8, coherence_s=0.8, save_s=15.0)
 STEPS = [ParamSpec("steps", "Steps", "How many running frames come before the last", Int(0, 100), 2)]
 NO_VALUES = ParamValues.defaults(STEPS)
 PASS = Verdict(VerdictKind.PASS, "2 of 2")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from nodeproof.errors import RunError
-from nodeproof.model.hardware import HardwareReport, Sensitivity
+from nodeproof.model.hardware import HardwareReport, Sensitivity, Validity
 from nodeproof.model.run import Json, Stage
 from nodeproof.runs.frames import error_chain
 from nodeproof.runs.ports import HardwareEvidence, NullEvidence, Switches, unknown_report
@@ -78,6 +78,16 @@ class BoxWatch:
         """The report of a run that was refused: it is never closed."""
         self.abandon()
         return self._report or unknown_report(self._sensitivity, self.trouble, closed=False)
+
+    def warnings(self, report: HardwareReport, *, completed: bool) -> list[str]:
+        """What the closed report gives reason to say; ``completed``: the run has numbers."""
+        post = report.postcheck
+        if post is None or self.trouble:
+            return []
+        said = [f"hardware: {concern}" for concern in post.concerns]
+        if completed and post.validity is Validity.INVALID:
+            said.append("hardware: the numbers of this run are not valid: the box was not fit while they were taken")
+        return said
 
     def abandon(self) -> None:
         """End the sampling."""

@@ -7,13 +7,12 @@ Then the worker is given up, the record says in which stage, and ``cleanup`` is 
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from nodeproof.clock import Clock
 from nodeproof.errors import RunCancelled, RunError
-from nodeproof.model.hardware import Decision, HardwareReport, LiveSample, Sensitivity, Validity
+from nodeproof.model.hardware import Decision, HardwareReport, LiveSample, Sensitivity
 from nodeproof.model.run import (
     Cause,
     Event,
@@ -22,7 +21,6 @@ from nodeproof.model.run import (
     LogEvent,
     LogLevel,
     RunRecord,
-    RunSource,
     RunStatus,
     Stage,
     StageEvent,
@@ -32,52 +30,24 @@ from nodeproof.model.run import (
     is_final,
 )
 from nodeproof.runs.artifacts import ArtifactStore
-from nodeproof.runs.benchmark import Benchmark, Descriptor, PluginMetadata, drive
+from nodeproof.runs.benchmark import Benchmark, PluginMetadata, drive
 from nodeproof.runs.box import BoxWatch, report_document
 from nodeproof.runs.cancel import CancelToken
-from nodeproof.runs.endpoint import TargetEndpoint
 from nodeproof.runs.frames import SoundFrame, default_verdict, error_chain, plain_text, sound_frame
 from nodeproof.runs.handle import PluginHandle
-from nodeproof.runs.messages import LogLimits, MessageLog
+from nodeproof.runs.messages import MessageLog
 from nodeproof.runs.open_run import RunKeeper, ScratchRun
-from nodeproof.runs.params import ParamValues
-from nodeproof.runs.ports import CoherenceProbe, HardwareEvidence, Switches
 from nodeproof.runs.records import Ending, draft_record, final_record
-from nodeproof.runs.store import RunStore
-from nodeproof.runs.supervise import GivenUpError, Graces, Supervisor
+from nodeproof.runs.request import RunRequest
+from nodeproof.runs.supervise import GivenUpError, Supervisor
 from nodeproof.runs.worker import Worker
 
-__all__ = ["Run", "RunRequest"]
+__all__ = ["Run"]
 
 _T = TypeVar("_T")
 _FLUSH_S = 1.0
 """So long a new stage waits for the disk to know of it; a disk that hangs does not hold the run up."""
 KILL_SWITCH = "NODEPROOF_NO_HW_PRECHECK"
-
-
-class RunRequest(NamedTuple):
-    """What was asked for."""
-
-    descriptor: Descriptor
-    values: ParamValues
-    target: TargetEndpoint | None
-    source: RunSource
-    coherence: CoherenceProbe | None
-    """None = not probed."""
-    switches: Switches
-    evidence: Callable[[], HardwareEvidence]
-    deadline_s: float | None
-    """For the benchmark's work, from the start on."""
-    store: RunStore | None
-    """None = nothing is kept."""
-    home: str
-    """Where artifacts lie."""
-    number: int
-    graces: Graces
-    limits: LogLimits
-    clock: Clock
-    older: tuple[Worker, ...]
-    """Threads of earlier runs that were given up."""
 
 
 class _EndedError(Exception):
@@ -128,8 +98,7 @@ class Run:
     @property
     def given_up(self) -> tuple[Worker, ...]:
         """Threads that this run gave up and that are still there."""
-        workers = (self._plugin, self._box.worker, self._disk)
-        return tuple(worker for worker in workers if worker.abandoned_at_s is not None and worker.is_alive())
+        return tuple(worker for worker in self._supervisor.given_up if worker.is_alive())
 
     def begin(self) -> None:
         """Start. Never raises: where no thread is to be had the run ends here and now."""
@@ -210,9 +179,10 @@ class Run:
         report, line = self._box.look_before()
         if line:
             self._emit(LogEvent(LogLevel.INFO, f"hardware: {line}"))
-        if switches.never_refuse:
+        concerns = report.precheck.concerns
+        if switches.never_refuse and not any(KILL_SWITCH in concern for concern in concerns):
             self._warn(f"hardware: {KILL_SWITCH} is set: no state of the box stops this run, nor makes its numbers valid")
-        for concern in report.precheck.concerns:
+        for concern in concerns:
             self._warn(f"hardware: {concern}")
         self._heed_cancel("hardware precheck")
         if report.precheck.decision is Decision.REFUSE and not switches.never_refuse:
@@ -319,17 +289,13 @@ class Run:
             self.log.frame(msgspec.structs.replace(frame, status=RunStatus.CRASHED, verdict=verdict))
 
     def _judged_by_box(self, frame: Frame, report: HardwareReport) -> Frame:
-        """``frame`` with the report; warnings of the closed report, and what it does to the verdict."""
+        """``frame`` with the report of the box, and with what that does to the verdict."""
+        completed = frame.status is RunStatus.COMPLETED
+        for warning in self._box.warnings(report, completed=completed):
+            self._warn(warning)
         verdict = frame.verdict or default_verdict(frame)
-        post = report.postcheck
-        if post is not None and not self._box.trouble:
-            for concern in post.concerns:
-                self._warn(f"hardware: {concern}")
-        if post is not None and frame.status is RunStatus.COMPLETED:
-            if post.validity is Validity.INVALID:
-                self._warn("hardware: the numbers of this run are not valid: the box was not fit while they were taken")
-            if post.failed and report.sensitivity is Sensitivity.STABILITY:
-                verdict = Verdict(VerdictKind.FAIL, "hardware failed under load: " + "; ".join(post.concerns))
+        if completed and report.sensitivity is Sensitivity.STABILITY and report.postcheck is not None and report.postcheck.failed:
+            verdict = Verdict(VerdictKind.FAIL, "hardware failed under load: " + "; ".join(report.postcheck.concerns))
         return msgspec.structs.replace(frame, verdict=verdict, hardware_state=report_document(report))
 
     def _clean_up(self, _: Frame) -> None:

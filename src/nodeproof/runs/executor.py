@@ -22,11 +22,12 @@ from nodeproof.clock import Clock, SystemClock
 from nodeproof.model.hardware import LiveSample
 from nodeproof.model.run import ExecutorMessage, RunRecord, RunSource, RunStatus, Stage
 from nodeproof.runs.benchmark import Descriptor
-from nodeproof.runs.conduct import Run, RunRequest
+from nodeproof.runs.conduct import Run
 from nodeproof.runs.endpoint import TargetEndpoint
 from nodeproof.runs.messages import LogLimits
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import CoherenceProbe, HardwareEvidence, NullEvidence, Switches
+from nodeproof.runs.request import RunRequest
 from nodeproof.runs.store import RunStore
 from nodeproof.runs.supervise import Graces
 from nodeproof.runs.worker import Worker

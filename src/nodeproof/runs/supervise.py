@@ -51,6 +51,9 @@ class Supervisor:
         self.overdue = False
         """The run was stopped by its deadline."""
         self.abandoned: list[Stage] = []
+        """Stages whose call never came back."""
+        self.given_up: list[Worker] = []
+        """The workers that were in them."""
 
     def wake(self) -> None:
         """Look again: something has changed."""
@@ -94,6 +97,7 @@ class Supervisor:
             if now_s >= ends_s:
                 worker.abandon()
                 self.abandoned.append(stage)
+                self.given_up.append(worker)
                 raise GivenUpError(_waited(now_s - begun_s, told=told_s is not None))
             self._sleep(min(ends_s, math.inf if self._ends_s is None else self._ends_s, now_s + _LONG_S) - now_s)
 

@@ -550,3 +550,71 @@ def test_scratch_runs_keep_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
     with pytest.raises(WriteError, match="absent"):
         ScratchRun().file_path("raw.txt")
+
+
+def test_an_index_that_cannot_be_opened_costs_only_the_quick_lists(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path), StoreLimits(max_runs=1))
+    (tmp_path / "index.sqlite3").mkdir()
+    ids = [put(store, at=at) for at in (10.0, 20.0)]
+    assert [run.run_id for run in store.history()] == ids[::-1]
+    assert store.load(ids[0]).problems == ()
+    os.rename(tmp_path / "runs" / "toy" / ids[0], tmp_path / "elsewhere")
+    left_behind(store)
+    assert len(store.recover()) == 1
+    assert len(store.history()) == 2
+
+
+def test_a_run_whose_place_is_taken_stays_open(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path))
+    run = store.claim(record_of())
+    place = tmp_path / "runs" / "toy" / run.run_id
+    place.parent.mkdir(parents=True)
+    place.write_text("squatter")
+    with pytest.raises(WriteError, match="Not a directory"):
+        run.publish(msgspec.structs.replace(record_of(), run_id=run.run_id))
+    assert Path(run.path, "record.json").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = RunStore(str(tmp_path))
+    put(store)
+
+    def refuse(path: str, mode: int) -> None:
+        raise OSError(errno.EDQUOT, f"{os.strerror(errno.EDQUOT)} {mode:o}", path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(WriteError, match="Disk quota exceeded; raise the quota"):
+        store.claim(record_of())
+
+
+def test_what_can_be_neither_understood_nor_moved_stays(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path))
+    (tmp_path / "damaged").write_text("in the way")
+    run = left_behind(store)
+    Path(run.path, "draft.json").unlink()
+    assert store.recover() == []
+    assert os.listdir(tmp_path / "open") == [run.run_id]
+
+
+def test_a_run_that_went_away_while_it_was_to_be_removed_leaves_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RunStore(str(tmp_path), StoreLimits(max_runs=1))
+    put(store, at=1.0)
+
+    def gone(directory: str, target: str) -> None:
+        raise FileNotFoundError(errno.ENOENT, directory, target)
+
+    monkeypatch.setattr("nodeproof.runs.store.move", gone)
+    second = put(store, at=2.0)
+    assert [run.run_id for run in store.history()] == [second]
+
+
+def test_an_owner_lock_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int) -> bool:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(fd))
+
+    monkeypatch.setattr("nodeproof.runs.open_run.lock_whole_file", refuse)
+    with pytest.raises(WriteError, match="No locks available"):
+        RunStore(str(tmp_path)).claim(record_of())
+    assert os.listdir(tmp_path / "open") == []
