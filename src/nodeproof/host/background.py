@@ -82,7 +82,7 @@ class Background(Generic[_T]):
         try:
             answer = Answer(self._call(), started)
         except NoData as absence:
-            failure = absence
+            failure = absence.again()
         except NodeproofError as error:
             failure = NoData(Absence.READ_ERROR, str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in's bug costs its own source only
@@ -99,7 +99,7 @@ class Background(Generic[_T]):
         if overdue_s > self._deadline_s:
             raise NoData(Absence.STALE, f"{self.name} has not answered for {overdue_s:.0f} s")
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.again()
         if self._answer is None:
             raise NoData(Absence.UNKNOWN, f"{self.name} has not answered yet")
         age_s = now.mono_s - self._answer.at.mono_s

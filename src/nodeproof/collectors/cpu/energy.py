@@ -67,7 +67,7 @@ class Energy:
             try:
                 now_uj = rapl.parse_energy_uj(self._files.read(path), path)
             except NoData as absence:
-                failed[zone.folder] = absence
+                failed[zone.folder] = absence.again()
                 continue
             except ParseError as error:
                 failed[zone.folder] = NoData(Absence.READ_ERROR, str(error))

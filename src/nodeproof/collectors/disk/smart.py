@@ -105,7 +105,7 @@ class _Health:
             physical = [name for name, disk in self._devices.disks().items() if not disk.virtual]
             if not physical:
                 raise
-            return dict.fromkeys(physical, absence)
+            return dict.fromkeys(physical, absence.again())
 
     def _add(self, cycle: Cycle, name: str, reading: SmartReading, warm: Sensor | None) -> None:
         report = reading.report

@@ -130,7 +130,7 @@ class _Local:
             try:
                 outcomes[path] = self._files.statvfs(path)
             except NoData as absence:
-                outcomes[path] = absence
+                outcomes[path] = absence.again()
         self.at_path = ""
         return outcomes
 
@@ -180,7 +180,7 @@ class _SpaceReader:
             if outcome is None:
                 raise NoData(Absence.UNKNOWN, "mounted since the last reading")
             if isinstance(outcome, NoData):
-                raise outcome
+                raise outcome.again()
             return Answer(outcome, answer.at)
 
         return told
@@ -194,7 +194,7 @@ class _SpaceReader:
 
         def told(row: Row) -> Answer[Space]:
             del row
-            raise absence
+            raise absence.again()
 
         return told
 

@@ -41,7 +41,7 @@ class Bonds:
         try:
             return proc_net_bonding.parse(self._files.read(f"{self._folder}/{name}"))
         except NoData as absence:
-            return absence
+            return absence.again()
         except ParseError as error:
             return NoData(Absence.READ_ERROR, str(error))
 

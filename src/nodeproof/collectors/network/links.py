@@ -73,8 +73,8 @@ class Links:
         try:
             settings = self._settings.latest()
         except NoData as absence:
-            settings = absence
-        if self._status is None or self._status[0] is not answer or self._status[1] is not settings:
+            settings = absence.again()
+        if self._status is None or self._status[0] is not answer or not _alike(self._status[1], settings):
             made = cycle.as_of(answer.at)
             _render_status(made, answer.value, settings)
             self._status = answer, settings, made
@@ -109,6 +109,13 @@ class Links:
                 optional(self._files, f"{folder}/carrier", sys_class_net.parse_flag),
             )
         return settings
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether both are the same answer, or absences for the same reason."""
+    if isinstance(one, NoData) and isinstance(other, NoData):
+        return (one.state, one.reason, one.remedy) == (other.state, other.reason, other.remedy)
+    return one is other
 
 
 def interface_names(files: FileTree) -> list[str]:

@@ -177,7 +177,7 @@ class Ipmi:
         if answer is not None and now.mono_s - answer.at.mono_s <= self._patience_s(kind):
             return answer
         if kind.failure is not None:
-            raise kind.failure
+            raise kind.failure.again()
         busy = self._busy_with(now)
         if answer is None:
             raise NoData(Absence.UNKNOWN, f"ipmitool {kind.name} has not answered yet{busy}")
@@ -201,7 +201,7 @@ class Ipmi:
         if looked is None or now.mono_s - looked[0] >= _LOOK_S:
             looked = self._looked = (now.mono_s, self._look())
         if looked[1] is not None:
-            raise looked[1]
+            raise looked[1].again()
 
     def _look(self) -> NoData | None:
         """Why ipmitool need not be started at all; None when it is worth trying."""
@@ -249,7 +249,7 @@ class Ipmi:
         try:
             answer = Answer(kind.call(kind.timing.deadline_s), started)
         except NoData as absence:
-            failure = absence
+            failure = absence.again()
         except CommandError as error:
             hangs = error.failure in {CommandFailure.TIMED_OUT, CommandFailure.STUCK}
             failure = _command_absence(kind.name, error)

@@ -121,7 +121,7 @@ class KernelLog:
     def lose(self, absence: NoData) -> None:
         """The reader cannot read now."""
         with self._lock:
-            self._absence = absence
+            self._absence = absence.again()
 
     def _take_one(self, record: KmsgRecord) -> None:
         if record.sequence < self._next_sequence:
@@ -164,7 +164,7 @@ class KernelLog:
 
     def _check(self) -> None:
         if self._absence is not None:
-            raise self._absence
+            raise self._absence.again()
         if self._first is None:
             raise NoData(Absence.UNKNOWN, f"{_PATH} holds no record")
 

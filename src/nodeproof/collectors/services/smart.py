@@ -60,7 +60,7 @@ class Smart:
         try:
             self._source.latest()
         except NoData as absence:
-            pending = pending if absence.state is Absence.UNKNOWN else absence
+            pending = pending if absence.state is Absence.UNKNOWN else absence.again()
         now_s = self._machine.clock.now().mono_s
         return {disk.name: _believable(self._outcomes.get((disk.name, disk.generation), pending), now_s) for disk in disks}
 
@@ -93,7 +93,7 @@ class Smart:
             return NoData(Absence.READ_ERROR, str(error))
         except NoData as absence:
             if before is None or not isinstance(absence, Asleep):
-                return absence
+                return absence.again()
             return SmartReading(before.report._replace(temperature_c=None, sensors_c={}), before.at, asleep=True)
 
     def _report(self, disk: Disk) -> SmartReport:

@@ -108,7 +108,7 @@ class _Aer:
             try:
                 found += self._device(cycle, device, totals)
             except NoData as absence:
-                failed = absence
+                failed = absence.again()
             except ParseError as error:
                 failed = NoData(Absence.READ_ERROR, f"{device}: {error}")
         if failed is not None:
