@@ -9,6 +9,7 @@ from collections.abc import Callable
 from nodeproof.config.schema import Config
 from nodeproof.daemon.runtime import Runtime
 from nodeproof.errors import NodeproofError
+from nodeproof.host.allocator import share_one_arena
 from nodeproof.host.machine import Machine
 from nodeproof.host.notify import Notifier
 from nodeproof.host.remade_file import allow_leases
@@ -44,6 +45,7 @@ class Service:
 
     def run(self) -> None:
         """Run until told to end. Raises NodeproofError when the daemon cannot start."""
+        share_one_arena()
         allow_leases()
         with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             config = self._load()
