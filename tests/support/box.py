@@ -8,9 +8,9 @@ error counters, a processor sensor and a zone, swap, a kernel log, and three pro
 import os
 from collections.abc import Callable
 
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.hardware.providers import AcceleratorProvider
 from nodeproof.hardware.readers.processes import OwnPids
-from nodeproof.hardware.watch import BoxWatch, Settings
 from nodeproof.host.machine import Machine
 from nodeproof.host.recorded import ManualClock, recorded_machine
 from nodeproof.model.hardware import HardwareReport, Sensitivity
@@ -151,10 +151,10 @@ class Box:
         settings: Settings | None = None,
         providers: tuple[AcceleratorProvider, ...] = (),
         own_pids: OwnPids | None = None,
-    ) -> BoxWatch:
+    ) -> HardwareProbe:
         """Somebody who watches, and whose own process is 500."""
         chosen = settings or Settings()
-        return BoxWatch(
+        return HardwareProbe(
             self.machine,
             chosen._replace(
                 period_s=period_s,
@@ -171,7 +171,7 @@ class Box:
         *,
         sensitivity: Sensitivity = Sensitivity.SPEED,
         steps: int = 20,
-        watch: BoxWatch | None = None,
+        watch: HardwareProbe | None = None,
         switches: Switches = Switches(),  # noqa: B008 - never changed
     ) -> HardwareReport:
         """A run of ``steps`` looks half a second apart; ``happens`` is called before each."""

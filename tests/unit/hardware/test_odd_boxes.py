@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from nodeproof.errors import Absence, NoData
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.hardware.providers import Accelerators, RecordedProvider, Survey
 from nodeproof.hardware.state import cpu_ranges
-from nodeproof.hardware.watch import BoxWatch, Settings
 from nodeproof.host.recorded import recorded_machine
 from nodeproof.model.hardware import (
     ComputeApp,
@@ -216,7 +216,7 @@ def test_boxes_without_processor_sensor_have_no_ceiling_to_declare(box: Box) -> 
 
 def test_a_virtual_machine_names_what_it_does_not_have(tmp_path: Path) -> None:
     machine = recorded_machine(write_host("vm-2cpu", str(tmp_path / "vm")))
-    watch = BoxWatch(machine, Settings(roots=(1,), suspended_s=lambda: 0.0))
+    watch = HardwareProbe(machine, Settings(roots=(1,), suspended_s=lambda: 0.0))
     report = watch.open(SPEED, Switches())
     watch.abandon()
     lacking = {entry.name for entry in report.before.fields if entry.state is Absence.NOT_APPLICABLE}

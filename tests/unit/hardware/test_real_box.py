@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nodeproof.hardware.watch import BoxWatch, Settings
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.host.machine import Machine
 from nodeproof.model.hardware import HardwareReport, Sensitivity, Validity
 from support.box import Switches
@@ -22,7 +22,7 @@ def _watched(*, own: bool) -> HardwareReport:
     machine = Machine.here()
     try:
         roots = (os.getpid(), child.pid) if own else ()
-        watch = BoxWatch(machine, Settings(period_s=0.25, first_window_s=0.1, roots=roots))
+        watch = HardwareProbe(machine, Settings(period_s=0.25, first_window_s=0.1, roots=roots))
         watch.open(Sensitivity.SPEED, Switches())
         watch.sample()
         time.sleep(_SPIN_S)

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from nodeproof.errors import Absence, NoData
+from nodeproof.hardware.probe import Settings
 from nodeproof.hardware.providers import RecordedProvider, Survey
-from nodeproof.hardware.watch import Settings
 from nodeproof.model.hardware import (
     ComputeApp,
     Decision,

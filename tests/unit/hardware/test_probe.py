@@ -8,7 +8,7 @@ import pytest
 
 from nodeproof.errors import Absence, NoData
 from nodeproof.hardware.policy import Ceilings
-from nodeproof.hardware.watch import BoxWatch, Settings
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.host.files import FileTree
 from nodeproof.host.machine import Machine
 from nodeproof.host.recorded import RecordedCommands, RecordedFiles
@@ -333,7 +333,7 @@ def test_a_caller_that_fails_to_name_its_processes_costs_the_foreign_share_only(
 
 
 def test_the_sampler_thread_looks_by_itself(box: Box) -> None:
-    class Ticking(BoxWatch):
+    class Ticking(HardwareProbe):
         ticked = threading.Event()
 
         def tick(self) -> None:

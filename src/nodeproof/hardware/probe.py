@@ -44,7 +44,7 @@ from nodeproof.model.hardware import (
     Validity,
 )
 
-__all__ = ["BoxWatch", "Settings", "SwitchesLike"]
+__all__ = ["HardwareProbe", "Settings", "SwitchesLike"]
 
 _MAX_CELLS = 4096
 
@@ -84,7 +84,7 @@ class Settings(NamedTuple):
     suspended_s: Callable[[], float] = suspended_s
 
 
-class BoxWatch:
+class HardwareProbe:
     """Evidence about the box for one run. ``judge``, ``live`` and ``abandon`` may be called by any thread, the others by one."""
 
     def __init__(self, machine: Machine, settings: Settings = Settings()) -> None:  # noqa: B008 - immutable
