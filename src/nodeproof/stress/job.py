@@ -12,7 +12,7 @@ import msgspec
 
 from nodeproof.clock import Clock, rfc3339
 from nodeproof.errors import NodeproofError, RecordError, WriteError
-from nodeproof.hardware.watch import BoxWatch, Settings
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.host.machine import Machine
 from nodeproof.model.hardware import LiveSample
 from nodeproof.model.job import (
@@ -95,7 +95,7 @@ class JobTools(NamedTuple):
         store = RunStore(os.path.join(root, "runs"))
 
         def evidence() -> HardwareEvidence:
-            return BoxWatch(Machine.here(), Settings(devices=()))
+            return HardwareProbe(Machine.here(), Settings(devices=()))
 
         return cls(
             executor=BenchmarkExecutor(home=root, store=store, evidence=evidence, clock=clock),

@@ -24,6 +24,7 @@ import msgspec
 from nodeproof.clock import Clock, SystemClock, rfc3339
 from nodeproof.errors import RecordError
 from nodeproof.host.containment import new_token
+from nodeproof.host.job_lock import HolderState
 from nodeproof.host.machine import Machine
 from nodeproof.host.owner import this_process
 from nodeproof.model.job import (
@@ -59,6 +60,9 @@ from nodeproof.stress.sizing import Plan
 __all__ = ["Manager", "RunOptions"]
 
 _log = logging.getLogger(__name__)
+_ENDING_S = 10.0
+"""So long a start waits for what a killed owner left to be ended."""
+_ENDING_LOOK_S = 0.05
 
 
 class RunOptions(NamedTuple):
@@ -260,8 +264,14 @@ class Manager:
         job = self._job
         if job is not None and not job.done.is_set():
             raise Busy(_busy_text(job.report), msgspec.structs.replace(job.report, cancellable=True))
-        holder = JobLocks(self._settings.state_root, self._settings.report_path).holder()
-        if holder.held:
+        locks = JobLocks(self._settings.state_root, self._settings.report_path)
+        holder = locks.holder()
+        ends_s = self._clock.now().mono_s + _ENDING_S
+        while holder.state is HolderState.ENDING and self._clock.now().mono_s < ends_s:
+            self._clock.sleep(_ENDING_LOOK_S)
+            holder = locks.holder()
+        # A lock that cannot even be looked at is told as what it is when it is to be taken.
+        if holder.held and holder.state is not HolderState.UNKNOWN:
             raise Busy(f"another job runs: {holder.detail}", self._shared())
 
     def _plan(self, names: Sequence[str], options: RunOptions) -> list[PlannedItem]:
