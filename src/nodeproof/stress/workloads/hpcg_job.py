@@ -21,7 +21,7 @@ from nodeproof.stress.workloads.hpcg_solver import Levels
 from nodeproof.stress.workloads.launch import CannotRunError
 from nodeproof.stress.workloads.native import Floats
 
-__all__ = ["Hpcg", "run"]
+__all__ = ["Hpcg", "finest", "run"]
 
 _RATED_S: Final = {"quick": 10.0, "standard": 60.0, "soak": 1800.0}
 _LEAST_POINTS: Final = {"quick": 64, "standard": 104, "soak": 104}
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Run the benchmark and tell its report."""
     try:
         box = look(Machine.here(), options.threads)
-        grids = hpcg_problem.grids(_finest(options, box))
+        grids = hpcg_problem.grids(finest(options, box))
     except ValueError as error:
         raise CannotRunError(str(error)) from None
     need = grids[0].rows * _ROW_BYTES
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     _result(console, options, box, measured)
 
 
-def _finest(options: argparse.Namespace, box: Box) -> Grid:
+def finest(options: argparse.Namespace, box: Box) -> Grid:
     """The finest grid: as asked for, or a cube that caches cannot hold; `soak` fills a quarter of the memory (official rule)."""
     asked = (options.nx, options.ny, options.nz)
     if any(asked):
@@ -158,6 +158,18 @@ class Hpcg:
             optimized_bytes=sum(level.values.nbytes + level.columns.nbytes for level in self._levels or ()),
         )
 
+    @property
+    def levels(self) -> Levels:
+        """The grids in their fast form. Raises RuntimeError before `optimize`."""
+        if self._levels is None:
+            raise RuntimeError("the fast form of the matrix is made by optimize()")
+        return self._levels
+
+    @property
+    def solution(self) -> Floats:
+        """What the last solve left."""
+        return self._x
+
     def set_up(self) -> None:
         """Make the four grids' matrices in natural order, each thread some planes. Raises ArithmeticError when one is wrong."""
         self._references = tuple(self._make(depth, grid) for depth, grid in enumerate(self._grids))
@@ -172,22 +184,30 @@ class Hpcg:
                 "reference pair", done, _PAIR_CALLS, lambda: hpcg_problem.reference_pair(references, x, _PAIR_CALLS, done)
             )
         )
-        tolerance = [0.0]
+        return pair_s / _PAIR_CALLS, self.reference_residual(REFERENCE_ITERATIONS)
+
+    def reference_residual(self, iterations: int) -> float:
+        """What so many iterations of the reference leave of the first residual."""
+        done, left = np.zeros(1, np.int64), [0.0]
 
         def solve() -> None:
-            tolerance[0] = hpcg_problem.reference_cg(references, self._b, self._x, self._p, self._ap, REFERENCE_ITERATIONS, done)
+            left[0] = hpcg_problem.reference_cg(self._references, self._b, self._x, self._p, self._ap, iterations, done)
 
-        done[0] = 0
-        self._alone("reference", done, REFERENCE_ITERATIONS, solve)
-        return pair_s / _PAIR_CALLS, tolerance[0]
+        self._alone("reference", done, iterations, solve)
+        return left[0]
 
     def optimize(self, order: str | None) -> None:
-        """Bring the matrices into the form that threads share, and forget the natural one."""
+        """Bring the matrices into the form that threads share, and forget the natural one.
+
+        Raises CannotRunError when chunks are asked for that would be too short.
+        """
         made: list[Level] = []
         for grid, reference in zip(self._grids, self._references, strict=True):
             plan = hpcg_schedule.plan(reference, grid.nx, self._threads, order)
             if not made:
                 self.used_order = "levels" if plan.bounds.shape[1] > 3 else "chunks"
+                if order == "chunks" and self.used_order != order:
+                    raise CannotRunError(f"the grid is too flat to be cut into two chunks for each of {self._threads} threads")
             values, columns = np.empty((grid.rows, WIDTH)), np.empty((grid.rows, WIDTH), np.uint32)
             self._together(partial(hpcg_schedule.copy_rows, reference, plan, values, columns))
             vectors = (reference.r, reference.x, reference.ax)
@@ -226,7 +246,7 @@ class Hpcg:
 
     def solve(self, phase: str, iterations: int, tolerance: float, *, precondition: bool = True) -> _Outcome:
         """Conjugate gradients on all threads."""
-        levels = self._ready()
+        levels = self.levels
         times, done, norms = np.zeros(hpcg_solver.TIMERS, np.int64), np.zeros(1, np.int64), np.zeros(2)
         flop = work(self._grids, 1, 2).flop - work(self._grids, 1, 1).flop
 
@@ -276,29 +296,24 @@ class Hpcg:
     def _alone(self, phase: str, done: native.Words, total: int, task: Callable[[], None]) -> None:
         team.run(self._cpus[:1], lambda _: task(), lambda: self._console.beat(phase, int(done[0]), total, unit="iterations"))
 
-    def _ready(self) -> Levels:
-        if self._levels is None:
-            raise RuntimeError("the fast form of the matrix is made by optimize()")
-        return self._levels
-
     def _set_diagonal(self, diagonal: Floats) -> None:
-        finest = self._ready()[0]
+        finest = self.levels[0]
         self._together(lambda rank: hpcg_schedule.replace_diagonal(finest, diagonal, rank))
 
     def _multiply(self, vector: Floats) -> Floats:
-        finest, result = self._ready()[0], np.empty(vector.size)
+        finest, result = self.levels[0], np.empty(vector.size)
         self._together(lambda rank: hpcg_solver.multiply(finest, vector, result, rank))
         return result
 
     def _precondition(self, vector: Floats) -> Floats:
-        levels = self._ready()
+        levels = self.levels
         levels[0].r[:] = vector
         self._together(lambda rank: hpcg_solver.cycle(levels, rank, self._threads, self._sync))
         return levels[0].x.copy()
 
     def _bytes(self) -> int:
         """Of all arrays that the rated time needs."""
-        levels = sum(part.nbytes for level in self._ready() for part in level if isinstance(part, np.ndarray))
+        levels = sum(part.nbytes for level in self.levels for part in level if isinstance(part, np.ndarray))
         return levels + sum(vector.nbytes for vector in (self._b, self._x, self._p, self._ap))
 
 
@@ -310,18 +325,18 @@ def _timed(task: Callable[[], object]) -> float:
 
 
 def _result(console: Console, options: argparse.Namespace, box: Box, measured: Measured) -> None:
-    finest = measured.grids[0]
+    grid = measured.grids[0]
     console.result(
         {
             "plan": options.plan,
             "threads": measured.threads,
             "cpus": list(box.cpus),
-            "nx": finest.nx,
-            "ny": finest.ny,
-            "nz": finest.nz,
+            "nx": grid.nx,
+            "ny": grid.ny,
+            "nz": grid.nz,
             "order": measured.order,
             "matrix_format": f"{WIDTH} places a row, 8-byte values, 4-byte columns, used as a general sparse matrix",
-            "matrix_bytes": finest.rows * _MATRIX_ROW_BYTES,
+            "matrix_bytes": grid.rows * _MATRIX_ROW_BYTES,
             "llc_bytes": box.llc_bytes,
             "llc_known": box.llc_known,
             "iterations_per_set": measured.iterations,

@@ -90,16 +90,15 @@ def _reach(columns: Columns, counts: Bytes) -> int:
 
 
 def plan(grid: Reference, line: int, threads: int, order: str | None = None) -> Plan:
-    """Chunks where they are long enough, else levels; or the order asked for. `line` rows divide all rows evenly.
+    """Chunks where they are long enough, else levels; or the order asked for, though chunks only where they are possible.
 
-    Raises ValueError when chunks are asked for that would be too short.
+    `line` rows divide all rows evenly.
     """
     chunk_rows = grid.counts.size // (2 * threads) // line * line
     reach = _reach(grid.columns, grid.counts)
     possible = threads == 1 or chunk_rows >= reach
-    if order == "chunks" and not possible:
-        raise ValueError(f"{threads} threads need chunks of {reach} rows, {chunk_rows} are there")
-    if order == "chunks" or (order is None and possible and (threads == 1 or chunk_rows >= _LEAST_REACHES * reach)):
+    worth_it = order == "chunks" or threads == 1 or chunk_rows >= _LEAST_REACHES * reach
+    if order != "levels" and possible and worth_it:
         return _chunks(grid.counts.size // line, line, threads)
     return _best_levels(grid, line, threads)
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from nodeproof.stress.workloads.console import Console
 
-__all__ = ["PLANS", "CannotRunError", "Configure", "main", "positive"]
+__all__ = ["PLANS", "CannotRunError", "Configure", "main", "positive", "prepare_environment"]
 
 PLANS: Final = ("quick", "standard", "soak")
 _LIBRARIES: Final = ("numpy", "scipy", "numba")
@@ -61,7 +61,7 @@ def main(name: str, description: str, configure: Configure, job: str, arguments:
     console = Console(name, json_only=options.json)
     _offer_to_die_first()
     try:
-        _prepare_environment()
+        prepare_environment()
         console.beat("start", 1, 1)
         importlib.import_module(f"nodeproof.stress.workloads.{job}").run(options, console)
     except CannotRunError as error:
@@ -93,7 +93,7 @@ def _offer_to_die_first() -> None:
         file.write(str(_OOM_SCORE))
 
 
-def _prepare_environment() -> None:
+def prepare_environment() -> None:
     """BLAS runs this processor's own code on the calling thread; compiled kernels are kept for the next start."""
     for variable in _UNSET:
         os.environ.pop(variable, None)

@@ -20,7 +20,7 @@ from nodeproof.stress.workloads.console import Console
 from nodeproof.stress.workloads.launch import CannotRunError
 from nodeproof.stress.workloads.native import Words
 
-__all__ = ["WordError", "error_line", "run"]
+__all__ = ["WordError", "error_line", "physical_address", "run", "swapped_bytes"]
 
 _SHARE: Final = 0.9
 _LEAST_BYTES: Final = 1 << 20
@@ -122,7 +122,7 @@ class _Memory:
         """Why no error would prove little; empty when it proves what it should."""
         if not self.past_caches:
             return "so little memory partly stays in the caches; what was read back may never have left them"
-        if _swapped_bytes():
+        if swapped_bytes():
             return "part of the memory was swapped out; not all of it was tested"
         return ""
 
@@ -166,7 +166,7 @@ class _Memory:
             for place, wanted, actual in errors[rank, : min(count, pattern_kernels.KEPT)]:
                 address = base + 8 * int(place)
                 self.found.append(
-                    WordError(name, address, _physical(address), int(wanted) & _WORD_BITS, int(actual) & _WORD_BITS)
+                    WordError(name, address, physical_address(address), int(wanted) & _WORD_BITS, int(actual) & _WORD_BITS)
                 )
 
     def _wash(self, name: str, *, from_start: bool) -> None:
@@ -196,7 +196,7 @@ class _Memory:
         words.view(np.uint64)[offset] ^= np.uint64(1 << int(bit))
 
 
-def _physical(address: int) -> int | None:
+def physical_address(address: int) -> int | None:
     """Physical address of a byte, where the kernel tells (it tells root)."""
     with contextlib.suppress(OSError), open("/proc/self/pagemap", "rb") as file:
         file.seek(address // _PAGE * 8)
@@ -212,7 +212,7 @@ def _header(console: Console, box: Box, memory: _Memory) -> None:
     console.line(f"{memory.size / 2**20:.0f} MiB, {100 * memory.share:.1f} % of what may be used; {len(box.cpus)} threads")
 
 
-def _swapped_bytes() -> int:
+def swapped_bytes() -> int:
     """Of this process."""
     with open("/proc/self/status", "rb") as file:
         for line in file:
@@ -245,7 +245,7 @@ def _result(console: Console, options: argparse.Namespace, box: Box, memory: _Me
             "llc_bytes": box.llc_bytes,
             "llc_known": box.llc_known,
             "past_caches": memory.past_caches,
-            "swapped_bytes": _swapped_bytes(),
+            "swapped_bytes": swapped_bytes(),
             "passes": passes,
             "errors": memory.count,
             "passed": False if memory.count else None if memory.doubt() else True,
