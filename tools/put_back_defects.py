@@ -49,30 +49,42 @@ def mutations() -> list[Mutation]:
     return [Mutation(**{**entry, "tests": tuple(entry["tests"])}) for entry in listed]
 
 
-def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
-    """Run ``tests`` in a copy of the tree; exit code and the last line printed."""
+class Outcome(NamedTuple):
+    """What became of one mutation."""
+
+    mutation: Mutation
+    failed: str
+    """The first test that failed, as it must; empty when the change was not noticed."""
+    problem: str
+    """What happened instead."""
+
+
+def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str, str]:
+    """Run ``tests`` in a copy of the tree; exit code, the first test that failed, and the last line printed."""
     environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rf", *tests]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=300, check=False)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
-    return done.returncode, lines[-1]
+    failed = next((line.split()[1] for line in lines if line.startswith("FAILED ")), "")
+    return done.returncode, failed, lines[-1]
 
 
-def put_back(tree: Path, mutation: Mutation) -> str:
-    """Run a mutation's tests in the copy ``tree``; empty when they failed as they must, else what happened instead."""
+def put_back(tree: Path, mutation: Mutation) -> Outcome:
+    """Run a mutation's tests in the copy ``tree``."""
     path = tree / mutation.file
     text = path.read_text("utf-8")
     found = text.count(mutation.old)
     if found != 1:
-        return f"the text to replace is found {found} times in {mutation.file}"
+        return Outcome(mutation, "", f"the text to replace is found {found} times in {mutation.file}")
     path.write_text(text.replace(mutation.old, mutation.new), "utf-8")
     try:
-        code, last = run_tests(tree, mutation.tests)
+        code, failed, last = run_tests(tree, mutation.tests)
     finally:
         path.write_text(text, "utf-8")
-    if code == _FAILED:
-        return ""
-    return f"tests passed all the same: {last}" if code == 0 else f"tests did not run (exit {code}): {last}"
+    if code == _FAILED and failed:
+        return Outcome(mutation, failed, "")
+    problem = f"tests passed all the same: {last}" if code == 0 else f"tests did not run (exit {code}): {last}"
+    return Outcome(mutation, "", problem)
 
 
 def copy_tree(folder: str) -> Path:
@@ -88,30 +100,29 @@ def copy_tree(folder: str) -> Path:
     return tree
 
 
-def work(share: Sequence[Mutation]) -> list[tuple[Mutation, str]]:
+def work(share: Sequence[Mutation]) -> list[Outcome]:
     """Put back a share of the list, one after the other, in one copy."""
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="nodeproof-defects-") as folder:
         tree = copy_tree(folder)
-        tests = sorted({test for mutation in share for test in mutation.tests})
-        code, last = run_tests(tree, tests)
+        code, failed, last = run_tests(tree, sorted({test for mutation in share for test in mutation.tests}))
         if code != 0:
-            return [(mutation, f"tests fail without any change: {last}") for mutation in share]
+            return [Outcome(mutation, "", f"tests fail without any change: {failed or last}") for mutation in share]
         for mutation in share:
-            outcomes.append((mutation, put_back(tree, mutation)))
-            print(f"{'noticed' if not outcomes[-1][1] else 'NOT SEEN'}  {mutation.of}: {mutation.what}", flush=True)
+            outcomes.append(put_back(tree, mutation))
+            print(f"{'noticed ' if outcomes[-1].failed else 'NOT SEEN'}  {mutation.of}: {mutation.what}", flush=True)
     return outcomes
 
 
-def record(outcomes: Sequence[tuple[Mutation, str]]) -> None:
+def record(outcomes: Sequence[Outcome]) -> None:
     """Write the outcome into the page."""
-    noticed = sum(not problem for _, problem in outcomes)
+    noticed = sum(bool(outcome.failed) for outcome in outcomes)
     today = dt.datetime.now(dt.UTC).date().isoformat()
-    rows = [f"On {today}, {noticed} of {len(outcomes)} changes made the tests named for them fail.\n\n"]
-    rows.append("| of | what was put back | in | tests that failed |\n| --- | --- | --- | --- |\n")
-    for mutation, problem in outcomes:
-        tests = ", ".join(f"`{test.removeprefix('tests/')}`" for test in mutation.tests)
-        cells = (mutation.of, mutation.what, f"`{mutation.file}`", problem or tests)
+    rows = [f"On {today}, {noticed} of {len(outcomes)} changes made a test named for them fail.\n\n"]
+    rows.append("| of | what was put back | in | the test that failed first |\n| --- | --- | --- | --- |\n")
+    for mutation, failed, problem in outcomes:
+        test = f"`{failed.removeprefix('tests/')}`" if failed else problem
+        cells = (mutation.of, mutation.what, f"`{mutation.file.removeprefix('src/nodeproof/')}`", test)
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     page = PAGE.read_text("utf-8")
     head, tail = page.partition(BEGIN)[0], page.partition(END)[2]
@@ -127,12 +138,12 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     with concurrent.futures.ProcessPoolExecutor(_AT_ONCE) as pool:
         shares = [chosen[start::_AT_ONCE] for start in range(min(_AT_ONCE, len(chosen)))]
-        found = dict(outcome for outcomes in pool.map(work, shares) for outcome in outcomes)
-    outcomes = [(mutation, found[mutation]) for mutation in chosen]
-    for mutation, problem in outcomes:
-        if problem:
-            print(f"{mutation.of}: {mutation.what}: {problem}")
-    noticed = sum(not problem for _, problem in outcomes)
+        found = {outcome.mutation: outcome for outcomes in pool.map(work, shares) for outcome in outcomes}
+    outcomes = [found[mutation] for mutation in chosen]
+    for outcome in outcomes:
+        if outcome.problem:
+            print(f"{outcome.mutation.of}: {outcome.mutation.what}: {outcome.problem}")
+    noticed = sum(bool(outcome.failed) for outcome in outcomes)
     print(f"{noticed} of {len(outcomes)} noticed")
     if "--record" in arguments:
         record(outcomes)
