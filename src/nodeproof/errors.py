@@ -61,6 +61,15 @@ class Absence(StrEnum):
 class NodeproofError(Exception):
     """Base of all errors raised on purpose."""
 
+    def again(self) -> Self:
+        """The same error without a past: to keep one that was caught, and to raise one that is kept.
+
+        An exception remembers each frame that it passes through, each time it is raised, and keeps alive all that they held.
+        """
+        fresh = type(self).__new__(type(self), *self.args)
+        fresh.__dict__.update(self.__dict__)
+        return fresh
+
 
 class UsageError(NodeproofError):
     """The command line asked for something that cannot be done."""
@@ -97,15 +106,6 @@ class NoData(NodeproofError):  # noqa: N818 - it is an answer, not a failure
         self.reason = reason
         self.remedy = remedy
         super().__init__(f"{state}: {reason}")
-
-    def again(self) -> Self:
-        """The same absence without a past: to keep one that was caught, and to raise one that is kept.
-
-        An exception remembers each frame that it passes through, each time it is raised, and keeps alive all that they held.
-        """
-        fresh = type(self).__new__(type(self), *self.args)
-        fresh.__dict__.update(self.__dict__)
-        return fresh
 
 
 class CommandFailure(StrEnum):

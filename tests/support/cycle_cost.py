@@ -4,8 +4,9 @@ The runtime is the daemon's own; only its threads are missing: the collectors of
 thread, on a clock that the caller moves, so that each part's CPU time can be told from the rest.
 """
 
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
@@ -14,18 +15,22 @@ from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle, GroupCollector
 from nodeproof.config.resolve import build
 from nodeproof.daemon.runtime import Runtime
-from nodeproof.host.recorded import ManualClock, recorded_machine
+from nodeproof.errors import CommandError
+from nodeproof.host.commands import CommandResult
+from nodeproof.host.machine import Machine
+from nodeproof.host.recorded import ManualClock, RecordedCommands, RecordedFiles
 from nodeproof.host.remade_file import allow_leases
 from nodeproof.model.metric import Batch
 from nodeproof.sinks.base import Sink, Trouble
 from nodeproof.sinks.prometheus import Format, Renderer
 from support.hosts_grown import Size, grown_answers, step, write_grown_host
 
-__all__ = ["Costs", "Daemon", "Part", "total", "windows"]
+__all__ = ["Answers", "Costs", "Daemon", "Part", "total", "windows"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+Answers = Mapping[str, bytes | CommandResult | CommandError]
 Part = tuple[str, str]
 """What cost it: (``collect``, component), (``group``, component and metric), (``sink``, name), (``health``, ``judge``) ..."""
 Costs = dict[Part, float]
@@ -84,8 +89,10 @@ def _none_left_behind(timeout_s: float) -> list[str]:
 class Daemon:
     """A daemon with default features and everything on but the collectors' threads and the port, below the new ``folder``."""
 
-    def __init__(self, folder: Path, size: Size, *, by_group: bool = False) -> None:
+    def __init__(self, folder: Path, size: Size, *, by_group: bool = False, tools: Answers | None = None) -> None:
+        """``tools``: what smartctl and ipmitool answer; None = all well."""
         self.size = size
+        self._sigio = signal.getsignal(signal.SIGIO)
         allow_leases()
         self._root = str(folder / "root")
         write_grown_host(self._root, size)
@@ -96,7 +103,8 @@ class Daemon:
         }
         config = build(settings, "a measurement", (), {})
         self._clock = ManualClock()
-        self._machine = recorded_machine(self._root, grown_answers(size), self._clock)
+        self._commands = RecordedCommands(grown_answers(size) if tools is None else tools)
+        self._machine = Machine(RecordedFiles(self._root), self._commands, self._clock)
         self._runtime = Runtime(config, self._machine)
         scheduler = self._runtime._scheduler
         scheduler.start, scheduler.stop = _without_threads, _none_left_behind  # type: ignore[method-assign]  # driven by beat()
@@ -148,6 +156,10 @@ class Daemon:
         self._machine.settle(30.0)
         return self._split()
 
+    def forget_commands(self) -> None:
+        """Drop the list of commands that the recorded machine was asked to run: it grows, and no daemon has it."""
+        self._commands.asked.clear()
+
     def warm_up(self, beats: int = 75) -> None:
         """Run until every slow group has run twice and each ring is full."""
         for _ in range(beats):
@@ -162,6 +174,7 @@ class Daemon:
     def close(self) -> None:
         """Give everything back."""
         self._runtime.stop()
+        signal.signal(signal.SIGIO, self._sigio)
 
     def _meter(self, part: Part, act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         began = time.thread_time()

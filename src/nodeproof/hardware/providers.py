@@ -72,7 +72,7 @@ class RecordedProvider:
         answer = self._answers[min(self.asked, len(self._answers) - 1)]
         self.asked += 1
         if isinstance(answer, NoData):
-            raise answer
+            raise answer.again()
         return answer
 
 

@@ -89,7 +89,7 @@ class RecordedCommands:
         if answer is None:
             raise CommandError(argv[0], CommandFailure.NOT_FOUND, f"not found: {line}")
         if isinstance(answer, CommandError):
-            raise answer
+            raise answer.again()
         return answer if isinstance(answer, CommandResult) else CommandResult(tuple(argv), 0, answer, b"", 0.01, truncated=False)
 
     def close(self) -> None:
