@@ -75,7 +75,7 @@ def parse(raw: bytes, /, source: str = "ELF file") -> ElfFacts:
     layout = _Layout(order, bits)
     try:
         return _facts(raw, layout)
-    except struct.error:
+    except (struct.error, OverflowError):
         raise ParseError(source, 0, f"{len(raw)} bytes", "the tables that its header tells of") from None
 
 

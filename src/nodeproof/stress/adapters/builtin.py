@@ -196,7 +196,13 @@ def _sources(benchmark: str) -> list[AssetCheck]:
     return found
 
 
-_SHARED = {"stream": ("triad", "native", "team"), "hpl": ("lu", "native", "team"), "hpcg": ("native", "team")}
+_SHARED = {
+    "stream": ("triad", "native", "team"),
+    "hpl": ("lu", "native", "team"),
+    "hpcg": ("native", "team"),
+    "cpu_sdc": ("sdc_answers", "sdc_kernels", "native", "team"),
+    "memory_pattern": ("pattern_kernels", "native", "team"),
+}
 
 
 def _asset_findings(assets: list[AssetCheck]) -> list[Finding]:

@@ -4,7 +4,8 @@ One line of input::
 
     nodeproof-result {"workload":"cpu_sdc","implementation":"nodeproof","passed":true,"cpus":[0,1],"rounds":12}
 
-A workload that found something wrong says ``"passed":false`` and names it in ``failures``.
+A workload that found something wrong says ``"passed":false`` and names it in ``failures``; one that could not have found it says
+``"passed":null`` and why in ``doubt``.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from nodeproof.model.job import Correctness, Evidence
-from nodeproof.stress.parsers.judgement import Judgement, failed, without_result
+from nodeproof.stress.parsers.judgement import Judgement, failed, not_proven, without_result
 from nodeproof.stress.parsers.trouble import Trouble, find_trouble
 
 __all__ = ["RESULT_PREFIX", "OwnResult", "judge", "parse"]
@@ -51,6 +52,9 @@ def parse(raw: bytes, /) -> OwnResult:
 def judge(benchmark: str, output: OwnResult) -> Judgement:
     """What ``output`` proves."""
     fields = output.fields
+    if fields.get("workload") == benchmark and fields.get("passed", False) is None:
+        doubt = str(fields.get("doubt") or "it says itself that it proved nothing")
+        return not_proven(benchmark, "unchecked", doubt, "stdout", output.evidence, fields)
     if not isinstance(fields.get("passed"), bool) or fields.get("workload") != benchmark:
         return without_result(benchmark, "result line", output.trouble, "stdout", fields)
     if not fields["passed"]:
