@@ -191,10 +191,7 @@ def test_full_disk(tmp_path: Path) -> None:
     """The program goes on, what could not be kept is told. The limit on the size of files stands for the disk."""
     owner = f"""
 import resource, sys, json, msgspec
-from nodeproof.host import containment
-from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Containment
-from nodeproof.model.process import Limits
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))
 job = Containment().start(["sh", "-c", "head -c 3000000 /dev/zero; exit 0"], cwd="/", output_path={str(tmp_path / "output")!r})
 print(msgspec.json.encode(job.wait(20)).decode())
@@ -397,8 +394,6 @@ def test_cgroup_delegated_to_an_ordinary_user(tmp_path: Path, absent_here: list[
     os.chown(delegated / "cgroup.procs", user.uid, user.uid)
     owner = f"""
 import msgspec
-from nodeproof.host import containment
-from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Containment
 argv = ["sh", "-c", "(env -i setsid sleep 60 &); cat /proc/self/cgroup; exit 4"]
 job = Containment().start(argv, cwd="/", output_path={str(tmp_path / "output")!r})
@@ -480,8 +475,6 @@ def test_out_of_memory_in_the_group_that_owner_and_job_share(tmp_path: Path, sma
     """Of the two the kernel takes the workload: its rank for the killer is raised."""
     owner = f"""
 import os, sys, msgspec
-from nodeproof.host import containment
-from nodeproof.host.cgroups import own_groups
 from nodeproof.host.containment import Containment
 open("{small_memory}/cgroup.procs", "w").write(str(os.getpid()))
 argv = [{sys.executable!r}, "-c", {HUNGRY!r}]
