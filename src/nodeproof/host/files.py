@@ -13,7 +13,7 @@ from typing import TypeVar
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.filesystems import Space, space
 
-__all__ = ["FileTree", "KeptFile", "absence_of"]
+__all__ = ["FileTree", "KeptFile", "absence_of", "legible"]
 
 _T = TypeVar("_T")
 
@@ -26,8 +26,14 @@ _DENIED = {errno.EACCES, errno.EPERM}
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.ENODATA, errno.EINVAL}
 
 
+def legible(name: str) -> str:
+    """A file name for labels and messages: its bytes that are no UTF-8, which no encoder takes as listed, are replaced."""
+    return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def absence_of(error: OSError, path: str) -> NoData:
     """The kind of absence that ``error`` on ``path`` means."""
+    path = legible(path)
     text = os.strerror(error.errno) if error.errno else str(error)
     reason = f"{path}: {text}"
     if error.errno in _ABSENT:
@@ -120,10 +126,10 @@ class FileTree:
         try:
             return int(text)
         except ValueError:
-            raise NoData(Absence.READ_ERROR, f"{path}: {text[:40]!r} is no integer") from None
+            raise NoData(Absence.READ_ERROR, f"{legible(path)}: {text[:40]!r} is no integer") from None
 
     def names(self, path: str) -> list[str]:
-        """Sorted names in the directory ``path``. Raises NoData."""
+        """Sorted names in the directory ``path``, as paths need them; :func:`legible` makes labels of them. Raises NoData."""
         return sorted(self._guard(path, os.listdir))
 
     def exists(self, path: str) -> bool:

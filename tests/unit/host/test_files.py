@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nodeproof.errors import Absence, NoData
-from nodeproof.host.files import FileTree, absence_of
+from nodeproof.host.files import FileTree, absence_of, legible
 
 
 @pytest.fixture
@@ -139,3 +139,11 @@ def test_space_of_a_mount_point_that_is_no_utf8(tree: FileTree) -> None:
     assert tree.statvfs("/proc/\udcff").blocks > 0
     with pytest.raises(NoData, match="/proc/gone: No such file"):
         tree.statvfs("/proc/gone")
+
+
+def test_names_that_are_no_utf_8_are_legible_in_messages(tree: FileTree) -> None:
+    odd = os.fsdecode(b"/proc/\xff")
+    with pytest.raises(NoData) as caught:
+        tree.read(odd)
+    assert caught.value.reason == "/proc/\ufffd: No such file or directory"
+    assert (legible("eth0"), legible("\u00e9"), legible(os.fsdecode(b"\xff0"))) == ("eth0", "\u00e9", "\ufffd0")

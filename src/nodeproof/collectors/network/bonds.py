@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.network.common import SlowRead, net_root
 from nodeproof.errors import Absence, NoData, ParseError
+from nodeproof.host.files import legible
 from nodeproof.host.machine import Machine
 from nodeproof.sources import proc_net_bonding
 from nodeproof.sources.proc_net_bonding import Bond
@@ -35,7 +36,7 @@ class Bonds:
             names = []
         if not names:
             raise NoData(Absence.NOT_APPLICABLE, "no bond is set up")
-        return {name: self._bond(name) for name in names}
+        return {legible(name): self._bond(name) for name in names}
 
     def _bond(self, name: str) -> Bond | NoData:
         try:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from nodeproof.clock import rfc3339
 from nodeproof.collectors.network.links import interface_names, optional
 from nodeproof.errors import CommandError, NoData, ParseError
-from nodeproof.host.files import FileTree
+from nodeproof.host.files import FileTree, legible
 from nodeproof.host.machine import Machine
 from nodeproof.model.metric import Labels, Metric
 from nodeproof.sources import lspci, sys_class_net, sys_pci
@@ -36,7 +36,7 @@ def _labels(files: FileTree, name: str, described: Mapping[str, str]) -> Labels:
     speed = optional(files, f"{folder}/speed", sys_class_net.parse_speed)
     address = _pci_address(files, folder)
     labels = {
-        "interface": name,
+        "interface": legible(name),
         "mac": optional(files, f"{folder}/address", sys_class_net.parse_word) or "",
         "mtu": optional(files, f"{folder}/mtu", sys_class_net.parse_word) or "",
         "speed": _UNKNOWN_SPEED if speed is None else str(speed),

@@ -11,7 +11,7 @@ from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.network.common import SlowRead, listing
 from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.background import Answer
-from nodeproof.host.files import FileTree
+from nodeproof.host.files import FileTree, legible
 from nodeproof.host.machine import Machine
 from nodeproof.sources import sys_class_net
 
@@ -88,7 +88,7 @@ class Links:
             if not operstate:
                 continue  # it has just gone
             count = sys_class_net.parse_count
-            states[name] = LinkState(
+            states[legible(name)] = LinkState(
                 operstate,
                 optional(self._files, f"{folder}/flags", sys_class_net.parse_flags),
                 is_physical(self._files, name),
@@ -103,7 +103,7 @@ class Links:
         settings: dict[str, _Settings] = {}
         for name in interface_names(self._files):
             folder = f"{_ROOT}/{name}"
-            settings[name] = _Settings(
+            settings[legible(name)] = _Settings(
                 optional(self._files, f"{folder}/speed", sys_class_net.parse_speed),
                 optional(self._files, f"{folder}/duplex", sys_class_net.parse_word) or "",
                 optional(self._files, f"{folder}/carrier", sys_class_net.parse_flag),
@@ -119,7 +119,7 @@ def _alike(one: object, other: object) -> bool:
 
 
 def interface_names(files: FileTree) -> list[str]:
-    """Interfaces that are looked at, sorted. Raises NoData when there are none, or when they cannot be listed."""
+    """Interfaces that are looked at, sorted, named as their folders are. Raises NoData when there are none, or none can be listed."""
     names = [name for name in files.names(_ROOT) if name != "bonding_masters" and not sys_class_net.is_virtual(name)]
     if not names:
         raise NoData(Absence.NOT_APPLICABLE, "there are no interfaces but loopback and virtual ones")

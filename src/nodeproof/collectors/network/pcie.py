@@ -7,6 +7,7 @@ from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.network.common import SlowRead
 from nodeproof.collectors.network.links import interface_names, optional
 from nodeproof.errors import Absence, NoData
+from nodeproof.host.files import legible
 from nodeproof.host.machine import Machine
 from nodeproof.sources import sys_pci
 
@@ -41,7 +42,7 @@ class Pcie:
         for name in interface_names(self._files):
             folder = f"/sys/class/net/{name}/device"
             if self._files.exists(f"{folder}/current_link_width"):
-                links[name] = _Link(
+                links[legible(name)] = _Link(
                     optional(self._files, f"{folder}/current_link_width", sys_pci.parse_link_width),
                     optional(self._files, f"{folder}/max_link_width", sys_pci.parse_link_width),
                     optional(self._files, f"{folder}/current_link_speed", sys_pci.parse_link_speed),

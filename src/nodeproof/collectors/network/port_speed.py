@@ -7,6 +7,7 @@ from nodeproof.collectors.network.common import SlowRead, is_foreign_namespace, 
 from nodeproof.collectors.network.links import interface_names, is_physical
 from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.ethtool import link_settings
+from nodeproof.host.files import legible
 from nodeproof.host.machine import Machine
 from nodeproof.sources import ethtool_link
 
@@ -33,7 +34,7 @@ class PortSpeed:
                 "the host's ports lie in another network namespace than this container",
                 remedy="run the container with the host's network",
             )
-        ports = {name: self._speed(name) for name in interface_names(self._files) if is_physical(self._files, name)}
+        ports = {legible(name): self._speed(name) for name in interface_names(self._files) if is_physical(self._files, name)}
         if not ports:
             raise NoData(Absence.NOT_APPLICABLE, "there are no physical ports")
         return ports

@@ -4,10 +4,13 @@ import errno
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from nodeproof.collectors.network.collector import identity
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.files import FileTree
+from nodeproof.model.metric import Batch
 from support.network import Host, link_settings_answer, missing_of, readings
 
 _NET = "/sys/class/net"
@@ -238,3 +241,20 @@ def test_no_address_of_an_interface_leaves_the_collector(tmp_path: Path) -> None
     host.write(_interface("eth0", address="02:00:00:00:00:77") | {"/proc/net/bonding/bond0": _BOND})
     batch = host.collect()
     assert "02:00:00:00:00" not in repr(batch)
+
+
+def test_a_name_that_is_no_utf_8_is_legible_wherever_it_is_told(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    name = b"\xff\xfeth".decode("utf-8", "surrogateescape")
+    host.write(_interface(name, speed=1000, duplex="full", carrier_up_count=1, carrier_down_count=0))
+    host.write({f"{_NET}/{name}/device/vendor": "0x8086"})
+    host.write({f"{_NET}/{name}/device/{link}_link_{what}": 8 for link in ("current", "max") for what in ("width", "speed")})
+    host.write({f"/proc/net/bonding/{name}": "junk", "/proc/net/bonding/bond0": _BOND})
+    batch = host.collect()
+    assert batch == msgspec.json.decode(msgspec.json.encode(batch), type=Batch)
+    assert readings(batch, "speed") == {("\ufffd\ufffdth",): 1000}
+    assert readings(batch, "interface_status") == {("\ufffd\ufffdth", "up"): 1.0}
+    assert [entry.labels for entry in missing_of(batch, "bond_status")] == [{"interface": "\ufffd\ufffdth"}]
+    (info,) = identity(host.machine)
+    assert info.labels is not None
+    assert info.labels["interface"] == "\ufffd\ufffdth"
