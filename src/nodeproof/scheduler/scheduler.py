@@ -1,6 +1,7 @@
 """All collectors of a daemon together."""
 
 import heapq
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from nodeproof.scheduler.self_cost import COMPONENT as SELF
 
 __all__ = ["Scheduler", "spread"]
 
+_log = logging.getLogger(__name__)
 _MIN_DEADLINE_S = 10.0
 _GAP_S = 0.0005
 """Between two collectors of one beat: less than one takes, so that they follow each other without a pause."""
@@ -44,7 +46,8 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin: every collector once, at once, then each on its grid."""
-        self._hire_leader()
+        with self._lock:
+            self._hire_leader()
         onlooker = threading.Thread(target=self._look_on, name="scheduler:relief", daemon=True)
         self._threads.append(onlooker)
         onlooker.start()
@@ -60,28 +63,30 @@ class Scheduler:
         return [loop.plan.collector.name for loop in self.loops if loop.running]
 
     def _hire_leader(self) -> None:
-        with self._lock:
-            self._led = None
-            self._leader = thread = threading.Thread(target=self._lead, name="scheduler", daemon=True)
-            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
-        thread.start()
+        """Called with the lock held. Raises RuntimeError when no thread is to be had; all stays as it was then."""
+        thread = threading.Thread(target=self._lead, name="scheduler", daemon=True)
+        thread.start()  # it waits for the lock
+        self._led = None
+        self._leader = thread
+        self._threads = [*(one for one in self._threads if one.is_alive()), thread]
 
     def _lead(self) -> None:
+        me = threading.current_thread()
         while not self._stop.is_set():
             with self._lock:
                 if not self._queue:
                     return
                 due_s, number, loop = self._queue[0]
-            wait_s = due_s - self._clock.now().mono_s
-            if wait_s > 0:
-                self._stop.wait(wait_s)
+                now_s = self._clock.now().mono_s
+                if now_s >= due_s:
+                    heapq.heappop(self._queue)
+                    self._led = loop, now_s
+            if now_s < due_s:
+                self._stop.wait(due_s - now_s)
                 continue
-            with self._lock:
-                heapq.heappop(self._queue)
-                self._led = loop, self._clock.now().mono_s
             loop.run()
             with self._lock:
-                relieved = self._leader is not threading.current_thread()
+                relieved = self._leader is not me
                 if not relieved:
                     self._led = None
                     heapq.heappush(self._queue, (loop.due_s, number, loop))
@@ -97,7 +102,18 @@ class Scheduler:
         while not self._stop.wait(self._patience_s):
             led = self._led
             if led is not None and self._clock.now().mono_s - led[1] > self._patience_s:
+                self._relieve(led)
+
+    def _relieve(self, led: tuple[CollectorLoop, float]) -> None:
+        """Leave the leader alone with what it has run for too long, unless it has come back in the meantime."""
+        with self._lock:
+            # Two leaders would take each other's collectors out of the queue, and lose one for good.
+            if self._led is not led:
+                return
+            try:
                 self._hire_leader()
+            except RuntimeError as error:
+                _log.warning("no thread to go on with beside collector %s: %s", led[0].plan.collector.name, error)
 
     def completed(self) -> int:
         """Good cycles so far. The daemon's look at itself proves nothing of the node and counts only where there is no other."""
