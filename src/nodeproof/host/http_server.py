@@ -247,7 +247,7 @@ class _Conversation:
         self._limits = limits
         self._buffer = b""
         self.idle_since: float | None = time.monotonic()
-        """Since when the client has owed us a request; None while one is under way."""
+        """Since when the client has owed us a request, or the rest of one; None while we owe it an answer."""
 
     def run(self, answer: Handler) -> None:
         """Answer until the client or a limit ends it. Raises OSError when the client has gone."""
@@ -299,9 +299,14 @@ class _Conversation:
                 self.idle_since = None
         left_s = began + self._limits.head_s - time.monotonic()
         if left_s > 0:
+            self.idle_since = began
             self._connection.settimeout(left_s)
-            with contextlib.suppress(TimeoutError):
+            try:
                 return self._connection.recv(MAX_HEAD_BYTES)
+            except TimeoutError:
+                pass
+            finally:
+                self.idle_since = None
         raise BadRequest(408, "the request did not come to its end in time")
 
     def _send(self, response: Response, *, close: bool, with_body: bool) -> None:

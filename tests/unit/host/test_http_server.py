@@ -234,18 +234,30 @@ class TestLimits:
         one.close()
 
     def test_when_all_places_are_busy_the_next_is_told_so(self, serve: Serve) -> None:
-        server = serve(limits=LIMITS._replace(head_s=5.0))
+        server = serve(limits=LIMITS._replace(answer_s=5.0))
         busy = [client(server) for _ in range(4)]
         for one in busy:
-            one.send(b"GET / HTTP/1.1\r\n")
-        time.sleep(0.1)
+            one.send(b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(0.3)
         late = client(server)
         answer = late.read()
         assert (answer.status, answer.headers["connection"]) == (503, "close")
         late.close()
-        busy[0].send(b"Host: localhost\r\n\r\n")
-        assert busy[0].read().status == 200
+        assert busy[0].read().body == BIG
         for one in busy:
+            one.close()
+
+    def test_clients_that_dribble_a_head_give_up_their_places(self, serve: Serve) -> None:
+        server = serve(limits=LIMITS._replace(head_s=5.0))
+        slow = [client(server) for _ in range(4)]
+        for one in slow:
+            one.send(b"GET / HTTP/1.1\r\n")
+        time.sleep(0.3)
+        late = client(server)
+        assert late.get("/").status == 200
+        slow[3].send(b"Host: localhost\r\n\r\n")
+        assert slow[3].read().status == 200
+        for one in (*slow, late):
             one.close()
 
     def test_silent_clients_give_up_their_places(self, serve: Serve) -> None:
