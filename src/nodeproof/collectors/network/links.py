@@ -119,7 +119,7 @@ def _alike(one: object, other: object) -> bool:
 
 
 def interface_names(files: FileTree) -> list[str]:
-    """Interfaces that are looked at, sorted, named as their folders are. Raises NoData when there are none, or none can be listed."""
+    """Interfaces that are looked at, sorted, as their folders are named. Raises NoData for none, or no way to list them."""
     names = [name for name in files.names(_ROOT) if name != "bonding_masters" and not sys_class_net.is_virtual(name)]
     if not names:
         raise NoData(Absence.NOT_APPLICABLE, "there are no interfaces but loopback and virtual ones")
