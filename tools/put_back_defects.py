@@ -65,7 +65,8 @@ def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rf", *tests]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=300, check=False)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
-    failed = next((line.split()[1] for line in lines if line.startswith("FAILED ")), "")
+    failed = next((line.removeprefix("FAILED ").partition(" - ")[0] for line in lines if line.startswith("FAILED ")), "")
+    failed = failed.partition("[")[0]
     return done.returncode, failed, lines[-1]
 
 
