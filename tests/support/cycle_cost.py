@@ -4,6 +4,7 @@ The runtime is the daemon's own; only its threads are missing: the collectors of
 thread, on a clock that the caller moves, so that each part's CPU time can be told from the rest.
 """
 
+import gc
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -164,6 +165,8 @@ class Daemon:
         """Run until every slow group has run twice and each ring is full."""
         for _ in range(beats):
             self.beat(everything=True)
+        gc.collect()
+        gc.freeze()  # as the daemon does when it has settled
 
     def page(self) -> float:
         """CPU seconds of one exposition after a beat."""
@@ -174,6 +177,7 @@ class Daemon:
     def close(self) -> None:
         """Give everything back."""
         self._runtime.stop()
+        gc.unfreeze()
         signal.signal(signal.SIGIO, self._sigio)
 
     def _meter(self, part: Part, act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

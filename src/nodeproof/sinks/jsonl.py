@@ -87,11 +87,11 @@ class _Kept:
                 for metric in batch.metrics
                 if metric.name not in constant or values.get(_key(metric.name, metric.labels)) != metric.value
             ]
-        return False, self._changed(batch.metrics)
+        return False, self._changed(batch)
 
-    def _changed(self, metrics: Sequence[Metric]) -> list[Metric]:
+    def _changed(self, batch: Batch) -> list[Metric]:
         watched = self.watched
-        found = [metric for metric in metrics if metric.name in watched]
+        found = [metric for name, metrics in batch.by_name.items() if name in watched for metric in metrics]
         if len(found) == len(self._seen) and all(map(operator.is_, found, self._seen)):
             return []
         # Groups that run seldom hand out the same objects; only what was made anew can have changed.
@@ -105,6 +105,12 @@ class _Kept:
         for metric in metrics:
             if metric.name in watched:
                 self.values[_key(metric.name, metric.labels)] = metric.value
+
+    def forget_gone(self, batch: Batch) -> None:
+        """Drop what ``batch`` no longer tells: names of tasks and devices come and go, and a day is long."""
+        watched = self.watched
+        present = {_key(metric.name, metric.labels) for metric in batch.metrics if metric.name in watched}
+        self.values = {key: value for key, value in self.values.items() if key in present}
 
 
 class JsonLines:
@@ -164,6 +170,7 @@ class JsonLines:
             kept.wrote(metrics)
             if full:
                 kept.full_set_s = batch.mono_s
+                kept.forget_gone(batch)
         else:
             kept.forget_seen()
             if full:

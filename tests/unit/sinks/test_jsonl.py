@@ -143,6 +143,15 @@ def test_readings_kept_by_slow_groups_are_compared_once(tmp_path: Path) -> None:
     assert desk.values("core_state") == [1.0, 0.0, 1.0]
 
 
+def test_what_comes_and_goes_all_day_is_not_remembered(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, interval_s=10.0)
+    for pid in range(100):
+        desk.write([metric("core_state", 1.0, {"task": str(pid)}), metric("core_num", 2.0)])
+    assert len(desk.values("core_state")) == 100
+    assert desk.values("core_num") == [2.0]
+    assert len(desk.sink._kept["cpu"].values) <= 11
+
+
 class TestAbsences:
     def test_they_stand_in_files_of_their_own_when_they_begin_and_end(self, tmp_path: Path) -> None:
         desk = Desk(tmp_path)
