@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-__all__ = ["STRESS_ACTIONS", "add_stress"]
+__all__ = ["STRESS_ACTIONS", "Add", "Options", "add_stress"]
 
 Options = argparse.Namespace
 Add = Callable[[argparse.ArgumentParser], None]

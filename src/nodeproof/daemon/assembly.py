@@ -15,7 +15,7 @@ from nodeproof.model.metric import Batch
 from nodeproof.scheduler import self_cost
 from nodeproof.scheduler.selection import MetricSelection, interval_s
 
-__all__ = ["ENTRY_POINT_GROUP", "Absent", "CollectorEntry", "assemble", "available"]
+__all__ = ["ENTRY_POINT_GROUP", "Absent", "CollectorEntry", "Factory", "assemble", "available"]
 
 ENTRY_POINT_GROUP = "nodeproof.collectors"
 

@@ -12,6 +12,7 @@ __all__ = [
     "counter_delta",
     "governor_changes",
     "hardware_delta",
+    "merged",
     "temperature_delta",
 ]
 

@@ -21,7 +21,7 @@ from nodeproof.health.watch import Watch
 from nodeproof.model.health import Explanation, HealthScore, Severity, UnknownConcern
 from nodeproof.model.metric import Batch, Metric
 
-__all__ = ["RULESETS", "Evaluator", "needed_metrics"]
+__all__ = ["DERIVED", "RULESETS", "Evaluator", "needed_metrics"]
 
 _CONCERNS: Mapping[str, Sequence[Concern]] = {"0.3.5": rules_035.CONCERNS, "0.3.3": rules_033.CONCERNS}
 

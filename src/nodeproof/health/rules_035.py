@@ -9,7 +9,46 @@ A busy accelerator loses points for utilisation here too, because the table is a
 from nodeproof.health.rules import DAY_S, Compare, Concern, How, Limit, Probe, Tier
 from nodeproof.model.health import Severity
 
-__all__ = ["CONCERNS"]
+__all__ = [
+    "CARD_DROP",
+    "CONCERNS",
+    "CPU_CORRECTED",
+    "CPU_TEMPERATURE",
+    "CPU_UNCORRECTED",
+    "ESTABLISHED",
+    "FRAGMENTATION",
+    "GPU",
+    "GPU_ECC",
+    "GPU_MEMORY",
+    "GPU_TEMPERATURE",
+    "GPU_UTILIZATION",
+    "INLET",
+    "IO_WAIT",
+    "LOAD",
+    "MEMORY_CORRECTED",
+    "MEMORY_UNCORRECTED",
+    "MEMORY_USAGE",
+    "NETWORK_ERRORS",
+    "NPU",
+    "NPU_ERROR_CODE",
+    "NPU_HEALTH",
+    "NPU_MEMORY",
+    "NPU_TEMPERATURE",
+    "NPU_UTILIZATION",
+    "OUTLET",
+    "SATURATION",
+    "SMART",
+    "SPACE_POOL",
+    "SWAP",
+    "TIME_WAIT",
+    "USAGE",
+    "above",
+    "corrected",
+    "npu_ecc",
+    "npu_health",
+    "smart_failed",
+    "uncorrected",
+]
 
 _ABOVE = Compare.ABOVE
 _CORE_COUNTS = (("cpu", "core_num"), ("cpu", "online_core_num"))

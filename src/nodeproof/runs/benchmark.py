@@ -26,7 +26,7 @@ from nodeproof.runs.params import ParamSpec, ParamValues
 if TYPE_CHECKING:
     from nodeproof.runs.handle import PluginHandle
 
-__all__ = ["Benchmark", "Descriptor", "PluginMetadata", "drive"]
+__all__ = ["UNRUNNABLE", "Benchmark", "Descriptor", "PluginMetadata", "drive"]
 
 _ID = re.compile(r"[a-z0-9-]{1,64}")
 UNRUNNABLE = "unrunnable"

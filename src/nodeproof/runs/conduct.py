@@ -42,7 +42,7 @@ from nodeproof.runs.request import RunRequest
 from nodeproof.runs.supervise import GivenUpError, Supervisor
 from nodeproof.runs.worker import Worker
 
-__all__ = ["Run"]
+__all__ = ["KILL_SWITCH", "Run"]
 
 _T = TypeVar("_T")
 _FLUSH_S = 1.0

@@ -23,6 +23,7 @@ from nodeproof.host import atomic
 __all__ = [
     "FILES_DIRECTORY",
     "MANIFEST",
+    "MANIFEST_SCHEMA",
     "FileEntry",
     "Manifest",
     "Previous",

@@ -17,7 +17,19 @@ from nodeproof.model.run import RunRecord
 from nodeproof.runs.artifacts import check_name
 from nodeproof.runs.manifest import FILES_DIRECTORY
 
-__all__ = ["DRAFT", "LOG", "OWNER_LOCK", "RECORD", "TRANSIENT", "OpenRun", "RunKeeper", "ScratchRun", "encode_record", "held"]
+__all__ = [
+    "DRAFT",
+    "LOG",
+    "OWNER_LOCK",
+    "RECORD",
+    "TRANSIENT",
+    "OpenRun",
+    "Publisher",
+    "RunKeeper",
+    "ScratchRun",
+    "encode_record",
+    "held",
+]
 
 RECORD = "record.json"
 LOG = "log.jsonl"

@@ -17,7 +17,7 @@ from nodeproof.clock import rfc3339_parse
 from nodeproof.model.metric import Batch, Labels, Metric
 from nodeproof.model.snapshot import SeriesHistory
 
-__all__ = ["DEFAULT_POINTS", "TRACKED_SERIES", "ComponentHistory", "TrackedSeries"]
+__all__ = ["DEFAULT_POINTS", "TRACKED_SERIES", "ComponentHistory", "TrackedSeries", "pick"]
 
 DEFAULT_POINTS = 60
 

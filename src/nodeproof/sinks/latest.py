@@ -12,7 +12,7 @@ from nodeproof.errors import Absence
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.sinks.base import Trouble
 
-__all__ = ["Entry", "LatestStore"]
+__all__ = ["Entry", "LatestStore", "stale_batch"]
 
 
 class Entry(NamedTuple):

@@ -13,7 +13,7 @@ from nodeproof.config.resolve import state_directory
 from nodeproof.config.schema import Config
 from nodeproof.model.job import OWN_BENCHMARKS, REFERENCE_BENCHMARKS
 
-__all__ = ["BENCHMARKS", "BUILT_IN", "DEFAULT_TIMEOUT_S", "ItemSettings", "NativePrograms", "StressSettings"]
+__all__ = ["BENCHMARKS", "BUILT_IN", "DEFAULT_TIMEOUT_S", "ItemSettings", "NativePrograms", "StressSettings", "native_programs"]
 
 BENCHMARKS = (*REFERENCE_BENCHMARKS, *OWN_BENCHMARKS)
 """Every name that a job may hold."""

@@ -12,7 +12,7 @@ from nodeproof.stress import sizing
 from nodeproof.stress.facts import look_at_box
 from nodeproof.stress.sizing import HpcgSize, HplSize, StreamSize
 
-__all__ = ["run"]
+__all__ = ["Size", "run"]
 
 _NAMES = ("stream", "hpl", "hpcg")
 Size = StreamSize | HplSize | HpcgSize

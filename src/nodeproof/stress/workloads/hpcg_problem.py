@@ -18,6 +18,7 @@ __all__ = [
     "Columns",
     "Grid",
     "Reference",
+    "Values",
     "generate",
     "grids",
     "reference_cg",

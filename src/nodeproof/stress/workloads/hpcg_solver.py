@@ -14,6 +14,7 @@ __all__ = [
     "TIMERS",
     "TOTAL",
     "UPDATE",
+    "Levels",
     "conjugate_gradients",
     "cycle",
     "dot",

@@ -15,7 +15,7 @@ from nodeproof.stress.workloads.console import Console
 from nodeproof.stress.workloads.launch import CannotRunError
 from nodeproof.stress.workloads.lu import Matrix
 
-__all__ = ["Solved", "flop", "residual_line", "row_line", "run"]
+__all__ = ["THRESHOLD", "Solved", "flop", "residual_line", "row_line", "run"]
 
 THRESHOLD: Final = 16.0
 """Of the scaled residual, the official program's."""

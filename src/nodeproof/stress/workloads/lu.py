@@ -30,7 +30,7 @@ from nodeproof.stress.workloads.native import (
     store_atomic,
 )
 
-__all__ = ["CHUNK", "WIDE", "Blas", "Call", "State", "blas", "call", "fill", "residual", "solve", "state"]
+__all__ = ["CHUNK", "WIDE", "Blas", "Call", "Matrix", "State", "blas", "call", "element", "fill", "residual", "solve", "state"]
 
 Matrix = NDArray[np.float64]
 _PIECES_A_THREAD = 3  # of the columns that remain: enough to share evenly, few enough for wide products

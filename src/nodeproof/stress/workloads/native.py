@@ -27,6 +27,7 @@ __all__ = [
     "LINE_ELEMENTS",
     "Bytes",
     "Floats",
+    "Function",
     "Ints",
     "Words",
     "add_atomic",

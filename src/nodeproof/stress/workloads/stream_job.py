@@ -14,7 +14,7 @@ from nodeproof.stress.workloads.console import Console
 from nodeproof.stress.workloads.launch import CannotRunError
 from nodeproof.stress.workloads.triad import Arrays
 
-__all__ = ["ArrayCheck", "kernel_line", "run", "validation_lines"]
+__all__ = ["ArrayCheck", "Seconds", "kernel_line", "run", "validation_lines"]
 
 Seconds = NDArray[np.float64]
 
