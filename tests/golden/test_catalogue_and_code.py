@@ -199,7 +199,7 @@ def test_priority_and_features_are_plausible(spec: MetricSpec) -> None:
 
 
 def test_all_that_is_shipped_speaks_english() -> None:
-    """Units, help, names and messages: no character of a foreign script in the source, but for the page, which has two languages."""
+    """No character of a foreign script in the source, but for the page, which has two languages."""
     foreign = [
         f"{path.relative_to(ROOT)}:{number}: {character!r}"
         for path in sorted((ROOT / "src").rglob("*.py"))
