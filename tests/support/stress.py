@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from nodeproof.clock import SystemClock
@@ -54,7 +55,7 @@ def write_dispatcher(
     *,
     run: str = f"cat <<'END'\n{STREAM_GOOD}\nEND",
     describe: str | None = None,
-    answers: dict[str, object] | None = None,
+    answers: Mapping[str, object] | None = None,
     marker: str = MARKER,
 ) -> str:
     """A dispatcher of the reference's kind: ``run`` and ``describe`` are Bash; ``answers`` change the valid description."""

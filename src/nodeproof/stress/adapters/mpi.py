@@ -14,7 +14,7 @@ from nodeproof.model.job import CheckStatus, MPICheck
 from nodeproof.sources import elf
 from nodeproof.sources.elf import ElfFacts
 
-__all__ = ["Family", "check_mpi", "executable_family", "launcher_family"]
+__all__ = ["Family", "check_mpi", "executable_family", "launcher_family", "uses_mpi"]
 
 _VERSION_S = 5.0
 _MAX_VERSION_CHARS = 1024
@@ -48,8 +48,13 @@ def executable_family(facts: ElfFacts) -> Family:
     return Family("unknown", "static" if facts.is_static else ", ".join(facts.needed))
 
 
-def check_mpi(machine: Machine, launcher: str, executable: str) -> MPICheck:
-    """Both families against each other."""
+def uses_mpi(facts: ElfFacts) -> bool:
+    """Whether a program calls MPI at all, as far as can be told; a static one may."""
+    return facts.is_static or b"\0MPI_" in facts.strings or any(name.startswith("libmpi") for name in facts.needed)
+
+
+def check_mpi(machine: Machine, launcher: str, executable: str, processes: int) -> MPICheck:
+    """Both families against each other, for so many ``processes``."""
     try:
         result = machine.commands.run([launcher, "--version"], deadline_s=_VERSION_S)
     except CommandError as error:
@@ -60,19 +65,25 @@ def check_mpi(machine: Machine, launcher: str, executable: str) -> MPICheck:
         return _check(launcher, Family("unknown", text), "unknown", CheckStatus.FAIL, message)
     family = launcher_family(text)
     try:
-        abi = executable_family(elf.parse(machine.files.read(executable), executable))
+        facts = elf.parse(machine.files.read(executable), executable)
     except (NoData, ParseError) as error:
         return _check(launcher, family, "unknown", CheckStatus.FAIL, f"{executable} cannot be read as a program: {error}")
+    abi = executable_family(facts)
+    status, message = _verdict(family, abi, facts, processes)
+    return _check(launcher, family, abi.name if uses_mpi(facts) else "none", status, message)
+
+
+def _verdict(family: Family, abi: Family, facts: ElfFacts, processes: int) -> tuple[CheckStatus, str]:
+    if not uses_mpi(facts):
+        text = f"the program uses no MPI, so each of {processes} processes would compute the whole problem alone; start one"
+        return (CheckStatus.WARN if processes == 1 else CheckStatus.FAIL), text
     if "unknown" in {family.name, abi.name}:
-        message = f"launcher: {family.name}, program: {abi.name} ({abi.said}); see that they belong together"
-        return _check(launcher, family, abi.name, CheckStatus.WARN, message)
+        text = f"launcher: {family.name}, program: {abi.name} ({abi.said}); see that they belong together"
+        return CheckStatus.WARN, text
     if family.name != abi.name:
-        message = (
-            f"the launcher is of {family.name}, the program of {abi.name} ({abi.said}); "
-            f"use the mpirun that came with the program's own MPI"
-        )
-        return _check(launcher, family, abi.name, CheckStatus.FAIL, message)
-    return _check(launcher, family, abi.name, CheckStatus.PASS, f"launcher and program are both of {family.name}")
+        text = f"the launcher is of {family.name}, the program of {abi.name} ({abi.said}); take the mpirun of that MPI"
+        return CheckStatus.FAIL, text
+    return CheckStatus.PASS, f"launcher and program are both of {family.name}"
 
 
 def _check(launcher: str, family: Family, abi: str, status: CheckStatus, message: str) -> MPICheck:

@@ -140,7 +140,7 @@ class NativeAdapter:
                 status=CheckStatus.FAIL,
                 message=f"{missing} was not found",
             )
-        return check_mpi(self._machine, setup.launcher, setup.executable)
+        return check_mpi(self._machine, setup.launcher, setup.executable, setup.processes)
 
 
 def _parameters(setup: NativeSetup) -> list[ProfileParameter]:
