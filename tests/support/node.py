@@ -28,6 +28,7 @@ HEALTHY: tuple[tuple[str, str, dict[str, str], float], ...] = (
     ("memory", "ecc_uce_errors", {"mc": "mc0"}, 0.0),
     ("disk", "space_detail", {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4", "field": "total"}, 1000.0),
     ("disk", "space_detail", {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4", "field": "used"}, 300.0),
+    ("disk", "space_detail", {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4", "field": "available"}, 650.0),
     ("disk", "space_usage", {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4"}, 30.0),
     ("disk", "io_wait", {}, 1.0),
     ("disk", "smart_status", {"device": "sda", "status": "PASSED"}, 1.0),

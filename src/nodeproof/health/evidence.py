@@ -41,7 +41,7 @@ def _amount(value: float, unit: str) -> str:
 
 def unit_of(probe: Probe, readings: Readings) -> str:
     """Unit of the numbers that are judged."""
-    if probe.how in {How.PEAK, How.POOL}:
+    if probe.how in {How.PEAK, How.POOL, How.OCCUPIED}:
         return "%"
     spec = readings.catalogue.get((probe.component, probe.names[0]))
     return "" if spec is None else spec.unit

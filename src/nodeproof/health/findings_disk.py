@@ -1,7 +1,7 @@
 """Findings about file systems and disks."""
 
 from nodeproof.health.limits import grown, level, state
-from nodeproof.health.rules import DAY_S, HOUR_S, Compare, FindingRule, Limit, Probe
+from nodeproof.health.rules import DAY_S, HOUR_S, Compare, FindingRule, How, Limit, Probe
 from nodeproof.model.health import Severity
 
 __all__ = ["RULES"]
@@ -29,9 +29,9 @@ _FILE_SYSTEMS = (
         "disk",
         "file_system_full",
         _WARNING,
-        level(Probe("disk", ("space_usage",), entity=_MOUNT), 95, 93, enter=2),
+        level(Probe("disk", ("space_detail",), entity=_MOUNT, how=How.OCCUPIED), 95, 93, enter=2),
         "{mount_point} is {value} % full",
-        "Programs that write there are about to fail.",
+        "Programs that write there are about to fail. Space reserved for root counts as taken, as in df.",
         "Find what fills it (du -xh).",
     ),
     FindingRule(

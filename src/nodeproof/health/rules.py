@@ -20,6 +20,9 @@ class How(StrEnum):
     """What each counter gained within the window; a reading that is a gain already (not a counter in the catalogue) is summed."""
     POOL = "pool"
     """100 * sum of ``field=used`` / sum of ``field=total``, one row a device."""
+    OCCUPIED = "occupied"
+    """100 * ``field=used`` / (``field=used`` + ``field=available``) of each entity: what df calls Use%. Blocks reserved for root
+    count as taken, because nobody else can have them."""
     PEAK = "peak"
     """100 * reading / highest reading of the same entity so far."""
 

@@ -173,8 +173,8 @@ def _samples(probe: Probe, metrics: Sequence[Metric], moment: Moment) -> tuple[l
     mono_s = _mono_s(probe, moment)
     if probe.how is How.GROWTH:
         return _grown(probe, metrics, readings, growth, mono_s)
-    if probe.how is How.POOL:
-        metrics = _pooled(metrics)
+    if probe.how in {How.POOL, How.OCCUPIED}:
+        metrics = _pooled(metrics) if probe.how is How.POOL else _occupied(probe, metrics)
         if not metrics:
             return [], [Missing(probe.component, probe.names[0], Absence.UNKNOWN, _NO_SIZE)]
     plain = [Sample(m, m.value, entity_of(probe, m.labels), stamp_of(m, mono_s)) for m in metrics]
@@ -241,6 +241,25 @@ def _pooled(metrics: Iterable[Metric]) -> list[Metric]:
     first = total[both[0]]
     share = 100.0 * sum(used[device].value for device in both) / size
     return [Metric(first.component, first.name, round(share, 2), "%", None, first.timestamp)]
+
+
+def _occupied(probe: Probe, metrics: Iterable[Metric]) -> list[Metric]:
+    used: dict[tuple[str, ...], Metric] = {}
+    available: dict[tuple[str, ...], float] = {}
+    for metric in metrics:
+        field = (metric.labels or {}).get("field")
+        if field == "used":
+            used.setdefault(entity_of(probe, metric.labels), metric)
+        elif field == "available":
+            available.setdefault(entity_of(probe, metric.labels), metric.value)
+    found = []
+    for entity, metric in used.items():
+        size = metric.value + available.get(entity, 0.0)
+        if entity in available and size > 0:
+            share = round(100.0 * metric.value / size, 2)
+            labels = {key: value for key, value in (metric.labels or {}).items() if key != "field"}
+            found.append(Metric(metric.component, metric.name, share, "%", labels, metric.timestamp))
+    return found
 
 
 def _with_factor(probe: Probe, plain: list[Sample], readings: Readings) -> tuple[list[Sample], list[Missing]]:

@@ -10,6 +10,7 @@ from nodeproof.health import Evaluator
 from nodeproof.health.findings import FINDINGS
 from nodeproof.health.rules import FindingRule
 from nodeproof.model.catalogue import CATALOGUE
+from nodeproof.model.health import HealthScore
 from support.node import Node, by_rule, finding, healthy, unknown, with_gpus
 
 ROOT = {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4"}
@@ -232,7 +233,6 @@ CASES = [
         "collector npu fails: what it observes cannot be told",
     ),
     Case("disk.read_only", "critical", ROOT, 0, 1, "/ (/dev/sda1) has become read-only", "disk.read_only_remount"),
-    Case("disk.file_system_full", "warning", ROOT, 95, 95.1, "/ is 95.1 % full", "disk.space_usage"),
     Case("disk.inodes_short", "info", ROOT, 90, 90.1, "/ uses 90.1 % of its inodes", "disk.inode_usage"),
     Case("disk.inodes_full", "warning", ROOT, 95, 95.1, "/ uses 95.1 % of its inodes", "disk.inode_usage"),
     Case(
@@ -519,6 +519,7 @@ CASES = [
 ]
 ELSEWHERE = {
     "cpu.frequency_capped",
+    "disk.file_system_full",
     "system.tainted_by_machine_check",
     "system.tainted_by_oops",
     "gpu.card_lost",
@@ -632,6 +633,37 @@ def test_messages_name_labels_that_the_metric_has(rule: FindingRule) -> None:
     probe = rule.limit.probe
     labels = {"card", "component"} if probe.component == "derived" else set(CATALOGUE[probe.component, probe.names[0]].labels)
     assert fields <= labels | {"value", "edge"}
+
+
+def _filled(used: float, available: float) -> HealthScore:
+    node = healthy()
+    for field, value in {"total": 1000.0, "used": used, "available": available}.items():
+        node.set("disk", "space_detail", value, **ROOT, field=field)
+    return node.judge(2)
+
+
+@pytest.mark.parametrize(
+    ("used", "available", "percent"),
+    [
+        (950.0, 0.0, 100),  # 5 % of an ext4 are reserved for root, and df says 100 %
+        (903.0, 47.0, 95.05),
+        (960.0, 40.0, 96),
+    ],
+)
+def test_a_file_system_is_full_when_ordinary_users_have_nothing_left(used: float, available: float, percent: float) -> None:
+    found = finding(_filled(used, available), "disk.file_system_full")
+    assert (found.severity, found.message, found.threshold) == ("warning", f"/ is {percent:g} % full", "> 95 %")
+    assert (found.reading.name, found.reading.value, found.reading.unit, found.reading.labels) == (
+        "space_detail",
+        percent,
+        "%",
+        ROOT,
+    )
+
+
+@pytest.mark.parametrize(("used", "available"), [(902.5, 47.5), (300.0, 650.0), (0.0, 0.0)])
+def test_a_file_system_with_room_is_not_full(used: float, available: float) -> None:
+    assert "disk.file_system_full" not in by_rule(_filled(used, available))
 
 
 def test_a_bond_that_lost_a_member() -> None:
