@@ -10,6 +10,9 @@ Key = tuple[object, ...]
 _MANY = 1024
 """Tracks above which those of vanished things are looked for."""
 
+_LEAST_KEPT_S = 600.0
+"""A counter that is away for less has not vanished: its source may only have failed for a while."""
+
 _GRAINS = 256
 """Rises within this part of the window are kept as one, at the time of the first: a counter that never rests stays small."""
 
@@ -33,6 +36,11 @@ class _Track:
         self._window_s = window_s
         self._rises: list[_Rise] = []
         self._stepped_back_from: float | None = None
+
+    @property
+    def kept_s(self) -> float:
+        """How long it is worth keeping when nobody reads it any more: interfaces of containers come and go all day."""
+        return max(_LEAST_KEPT_S, self._window_s)
 
     def step(self, value: float, stamp: str, mono_s: float) -> None:
         """A fresh reading. A step back is a restart only when the next reading confirms it: a torn one is undone."""
@@ -131,8 +139,10 @@ class Growth:
         return 100.0 * value / peak if peak > 0 else 100.0
 
     def forget_vanished(self, mono_s: float, keep_s: float) -> None:
-        """Drop what nobody has read for ``keep_s``, when there is much of it."""
+        """Drop what nobody has read for ``keep_s``, when there is much of it; counters whose window is shorter before that."""
         if len(self._tracks) > _MANY:
-            self._tracks = {key: track for key, track in self._tracks.items() if mono_s - track.mono_s < keep_s}
+            self._tracks = {
+                key: track for key, track in self._tracks.items() if mono_s - track.mono_s < min(keep_s, track.kept_s)
+            }
         if len(self._peaks) > _MANY:
             self._peaks = {key: peak for key, peak in self._peaks.items() if mono_s - peak[1] < keep_s}

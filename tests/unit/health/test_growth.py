@@ -117,6 +117,17 @@ def test_vanished_counters_are_forgotten_when_there_are_many() -> None:
     assert len(growth._tracks) == len(growth._peaks) == 99  # those read at 1001 to 1099
 
 
+def test_a_counter_of_something_vanished_is_not_kept_beyond_its_window() -> None:
+    growth = Growth()
+    for number in range(1100):
+        growth.of_gains((number,), 0, "a", 0.0, 3.0)
+    growth.of_counter(("day",), 0, "a", 0.0, 24 * HOUR)
+    growth.forget_vanished(599.0, 24 * HOUR)
+    assert len(growth._tracks) == 1101, "its source may only have failed for a while"
+    growth.forget_vanished(600.0, 24 * HOUR)
+    assert list(growth._tracks) == [("day",)]
+
+
 def test_few_counters_are_never_forgotten() -> None:
     growth = Growth()
     growth.of_counter(("c",), 7, "a", 1.0, HOUR)
