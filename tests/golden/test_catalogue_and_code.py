@@ -15,6 +15,7 @@ from nodeproof.model.metric import Metric, Missing
 from nodeproof.scheduler.loop import CollectorCost
 from nodeproof.scheduler.self_cost import SelfCost
 from support.bmc import EVERYTHING
+from support.verdict import HEALTH
 from support.whole_host import HOSTS, WholeHost
 
 pytestmark = pytest.mark.timeout(90)
@@ -135,7 +136,7 @@ def test_every_wanted_row_of_a_component_is_there_or_missing_on_every_host(obser
 
 def test_the_daemons_own_rows_are_what_it_brings_of_itself() -> None:
     cost = CollectorCost(7, 1, 0, 0.5, 0.6, 0.1, 0.0, "")
-    batch = SelfCost(ManualClock(), lambda: {"cpu": cost}, lambda: 3).collect()
+    batch = SelfCost(ManualClock(), lambda: {"cpu": cost}, lambda: 3, lambda: HEALTH).collect()
     for metric in batch.metrics:
         spec = CATALOGUE["daemon", metric.name]
         assert (metric.unit, set(metric.labels or {})) == (spec.unit, set(spec.labels)), metric

@@ -182,7 +182,7 @@ class Runtime:
         return self._scheduler.costs()
 
     def _plans(self, entries: list[CollectorEntry]) -> list[CollectorPlan]:
-        own = SelfCost(self.machine.clock, self._costs, lambda: self.machine.commands.started_total)
+        own = SelfCost(self.machine.clock, self._costs, lambda: self.machine.commands.started_total, lambda: self._health)
         collectors = [(entry.collector, entry.interval_s, entry.deadline_s) for entry in entries]
         return spread([*collectors, (own, own.default_interval_s, None)])
 

@@ -153,4 +153,3 @@ class CollectorLoop:
 def _nothing_here(batch: Batch) -> bool:
     """Whether this node has nothing of the kind."""
     return not batch.metrics and bool(batch.missing) and all(entry.state is Absence.NOT_APPLICABLE for entry in batch.missing)
-

@@ -1,4 +1,4 @@
-"""The daemon's own cost, as a batch like any other."""
+"""The daemon's own cost and its verdict on the node, as a batch like any other."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from nodeproof.clock import Clock, rfc3339
 from nodeproof.host import own_process
 from nodeproof.model.catalogue import component_specs
+from nodeproof.model.health import Grade, HealthScore, Severity
 from nodeproof.model.metric import Batch, Labels, Metric
 from nodeproof.scheduler.loop import CollectorCost
 
@@ -21,10 +22,18 @@ class SelfCost:
     component = COMPONENT
     default_interval_s = 5.0
 
-    def __init__(self, clock: Clock, costs: Callable[[], Mapping[str, CollectorCost]], commands_total: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        costs: Callable[[], Mapping[str, CollectorCost]],
+        commands_total: Callable[[], int],
+        health: Callable[[], HealthScore | None] = lambda: None,
+    ) -> None:
+        """``health`` gives the newest verdict on the node, None before there is one."""
         self._clock = clock
         self._costs = costs
         self._commands_total = commands_total
+        self._health = health
         self._units = {name: spec.unit for name, spec in component_specs(COMPONENT).items()}
         self._labels: dict[str, Labels] = {}
         self._sequence = 0
@@ -35,13 +44,15 @@ class SelfCost:
     def collect(self) -> Batch:
         """Figures of this moment."""
         at = self._clock.now()
-        timestamp = rfc3339(at.wall_s)
         self._sequence += 1
-        metrics: list[Metric] = []
+        sheet = _Sheet(self._units, rfc3339(at.wall_s))
+        self._add_costs(sheet.add)
+        health = self._health()
+        if health is not None:
+            _add_health(health, sheet.add)
+        return Batch(COMPONENT, sheet.timestamp, at.mono_s, sheet.metrics, [], self._sequence)
 
-        def add(name: str, value: float, labels: Labels | None = None) -> None:
-            metrics.append(Metric(COMPONENT, name, value, self._units[name], labels, timestamp))
-
+    def _add_costs(self, add: "_Add") -> None:
         for collector, cost in self._costs().items():
             labels = self._labels.setdefault(collector, {"collector": collector})
             add("collector_cycles_total", cost.cycles, labels)
@@ -52,9 +63,32 @@ class SelfCost:
             add("collector_last_wall", round(cost.last_wall_s, 6), labels)
             add("collector_hung", round(cost.hung_s, 3), labels)
             add("collector_failing", int(cost.failing), labels)
-        add("commands_total", self._commands_total())
-        add("cpu_total", round(own_process.cpu_s(), 3))
-        add("resident_memory", own_process.resident_bytes())
-        add("open_descriptors", own_process.descriptors())
-        add("threads", threading.active_count())
-        return Batch(COMPONENT, timestamp, at.mono_s, metrics, [], self._sequence)
+        add("commands_total", self._commands_total(), None)
+        add("cpu_total", round(own_process.cpu_s(), 3), None)
+        add("resident_memory", own_process.resident_bytes(), None)
+        add("open_descriptors", own_process.descriptors(), None)
+        add("threads", threading.active_count(), None)
+
+
+_Add = Callable[[str, float, Labels | None], None]
+
+
+class _Sheet:
+    def __init__(self, units: Mapping[str, str], timestamp: str) -> None:
+        self.timestamp = timestamp
+        self.metrics: list[Metric] = []
+        self._units = units
+
+    def add(self, name: str, value: float, labels: Labels | None = None) -> None:
+        self.metrics.append(Metric(COMPONENT, name, value, self._units[name], labels, self.timestamp))
+
+
+def _add_health(health: HealthScore, add: _Add) -> None:
+    add("health_score", health.score, None)
+    add("health_coverage", round(100 * health.coverage, 2), None)
+    add("health_grade", list(Grade).index(health.grade), {"grade": str(health.grade)})
+    for severity in Severity:
+        add("health_findings", sum(one.severity is severity for one in health.findings), {"severity": str(severity)})
+    for component, score in health.components.items():
+        add("health_component_score", score.score, {"component": component})
+        add("health_component_max", score.max, {"component": component})

@@ -10,6 +10,7 @@ from nodeproof.host import own_process
 from nodeproof.model.catalogue import component_specs
 from nodeproof.scheduler.loop import CollectorCost
 from nodeproof.scheduler.self_cost import COMPONENT, SelfCost
+from support.verdict import HEALTH
 
 COST = CollectorCost(
     cycles=7, failures=2, skipped=1, cpu_s=0.5, wall_s=1.25, last_wall_s=0.125, hung_s=3.0, last_error="x", failing=True
@@ -17,7 +18,7 @@ COST = CollectorCost(
 
 
 def test_every_figure_of_a_collector_is_there() -> None:
-    batch = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 4).collect()
+    batch = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 4, lambda: HEALTH).collect()
     found = {metric.name: (metric.value, metric.unit) for metric in batch.metrics if metric.labels == {"collector": "cpu"}}
     assert found == {
         "collector_cycles_total": (7, "count"),
@@ -31,6 +32,30 @@ def test_every_figure_of_a_collector_is_there() -> None:
     }
     assert {metric.name for metric in batch.metrics} == set(component_specs(COMPONENT))
     assert next(metric.value for metric in batch.metrics if metric.name == "commands_total") == 4
+
+
+def test_the_verdict_is_a_set_of_series() -> None:
+    batch = SelfCost(SystemClock(), dict, lambda: 0, lambda: HEALTH).collect()
+    found = {
+        (metric.name, *(metric.labels or {}).values()): metric.value
+        for metric in batch.metrics
+        if metric.name.startswith("health")
+    }
+    assert found == {
+        ("health_score",): 83,
+        ("health_coverage",): 97.5,
+        ("health_grade", "Good"): 1,
+        ("health_findings", "info"): 0,
+        ("health_findings", "warning"): 1,
+        ("health_findings", "critical"): 0,
+        ("health_component_score", "cpu"): 20,
+        ("health_component_max", "cpu"): 25,
+    }
+
+
+def test_without_a_verdict_there_is_none() -> None:
+    batch = SelfCost(SystemClock(), dict, lambda: 0).collect()
+    assert not [metric for metric in batch.metrics if metric.name.startswith("health")]
 
 
 def test_sequence_counts_and_labels_are_shared() -> None:

@@ -33,6 +33,18 @@ METRICS: tuple[MetricSpec, ...] = (
     _row(
         "collector_failing", "", Kind.STATE, "1 when a cycle has failed within the last minute, or the last two cycles; else 0."
     ),
+    _row("health_score", "", Kind.GAUGE, "Health of the node, 0 to 100, as last judged.", ())._replace(priority=Priority.HIGH),
+    _row("health_coverage", "%", Kind.GAUGE, "Share of the weight of all applicable rules that could be read.", ()),
+    _row(
+        "health_grade",
+        "",
+        Kind.STATE,
+        "0 Excellent, 1 Good, 2 Warning, 3 Critical, 4 Unknown; the word is the label.",
+        ("grade",),
+    ),
+    _row("health_findings", "count", Kind.GAUGE, "What is wrong now, by severity.", ("severity",)),
+    _row("health_component_score", "", Kind.GAUGE, "Points of a component.", ("component",)),
+    _row("health_component_max", "", Kind.GAUGE, "Points that a component can have.", ("component",)),
     _row("commands_total", "count", Kind.COUNTER, "Outside programs started.", ()),
     _row("cpu_total", "s", Kind.COUNTER, "CPU time of the whole process, ended children included.", ()),
     _row("resident_memory", "bytes", Kind.GAUGE, "Resident set of the process.", ()),
