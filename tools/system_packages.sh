@@ -1,11 +1,17 @@
 #!/bin/sh
 # Tools outside PyPI that some tests use. As root they are installed; otherwise the test run lists what is missing and why it matters.
 set -eu
-command -v promtool >/dev/null 2>&1 && exit 0
+# promtool lints the exposition; the server beside it in the package is not started. Chromium shows the page to the tests.
+wanted=
+command -v promtool >/dev/null 2>&1 || wanted="$wanted prometheus"
+command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
+[ -n "$wanted" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    # promtool lints the exposition; the server beside it in the package is not started.
-    (apt-get -qq update && RUNLEVEL=1 apt-get -qq install -y --no-install-recommends prometheus) >/dev/null 2>&1 ||
-        echo "promtool could not be installed: the exposition will not be linted by it" >&2
+    apt-get -qq update >/dev/null 2>&1 || true
+    for package in $wanted; do
+        RUNLEVEL=1 apt-get -qq install -y --no-install-recommends "$package" >/dev/null 2>&1 ||
+            echo "$package could not be installed: what needs it will not be checked" >&2
+    done
 else
-    echo "promtool is not installed (Debian: apt-get install prometheus): the exposition will not be linted by it" >&2
+    echo "not installed (Debian: apt-get install$wanted): what needs it will not be checked" >&2
 fi

@@ -13,7 +13,7 @@ from nodeproof.cli.table import printable_lines
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["COMMANDS", "make_parser"]
+__all__ = ["COMMANDS", "Options", "make_parser"]
 
 Options = argparse.Namespace
 
@@ -95,6 +95,11 @@ def _stress(parser: argparse.ArgumentParser) -> None:
     add_stress(parser, _common, lambda action: _lazily(f"stress_{action}"))
 
 
+def _web(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-addr", "--address", metavar="HOST:PORT", help="where to listen (default: web.address)")
+    parser.add_argument("-snapshot-dir", "--snapshot-dir", metavar="DIR", help="files to serve (default: snapshot.dir)")
+
+
 def _version(parser: argparse.ArgumentParser) -> None:
     del parser
 
@@ -134,6 +139,7 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
         _stress,
         "nodeproof stress --plan quick",
     ),
+    ("web", "web", "serve the page alone, from the files of a daemon", _web, "nodeproof web"),
     ("version", "version", "print the version", _version, "nodeproof version"),
 )
 """Name, module (empty = the options name one an action), one line of help, options and an example of each command."""

@@ -14,6 +14,7 @@ __all__ = [
     "duration",
     "integer",
     "listing",
+    "loopback_address",
     "one_of",
     "optional_path",
     "size_bytes",
@@ -139,4 +140,16 @@ def address(value: Value) -> str:
             ipaddress.ip_address(bare)
         except ValueError:
             raise ValueError(f"{host!r} is no IP address; write 127.0.0.1 or [::1]") from None
+    return found
+
+
+def loopback_address(value: Value) -> str:
+    """An :func:`address` that only this machine can reach."""
+    found = address(value)
+    host = found.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    if host not in {"localhost", "::1"} and not host.startswith("127."):
+        raise ValueError(
+            f"{found!r} can be reached from other machines, and this version has neither token nor TLS for them; "
+            "write 127.0.0.1:9527 and come through ssh -L 9527:127.0.0.1:9527"
+        )
     return found

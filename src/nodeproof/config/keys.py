@@ -127,6 +127,19 @@ SCHEMA = Section(
             },
             "Prometheus exporter.",
         ),
+        "web": Section(
+            {
+                "enabled": Key(fields.boolean, "Whether nodeproof up serves the page; nodeproof daemon never does."),
+                "address": Key(
+                    fields.loopback_address,
+                    "Where it listens, on this machine alone; a taken port is an error, never another port.",
+                ),
+                "allowed_hosts": Key(
+                    fields.listing(fields.text), "Host names that requests may carry besides the address and the loopback names."
+                ),
+            },
+            "The page and its JSON, served from the snapshot files.",
+        ),
         "health": Section(
             {
                 "weight_scheme": Key(

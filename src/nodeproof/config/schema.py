@@ -14,6 +14,7 @@ __all__ = [
     "StorageConfig",
     "StragglerConfig",
     "StressConfig",
+    "WebConfig",
 ]
 
 
@@ -71,6 +72,16 @@ class ExporterConfig(msgspec.Struct, frozen=True):
     """Host names that requests may carry besides the bound address and the loopback names."""
 
 
+class WebConfig(msgspec.Struct, frozen=True):
+    """The page."""
+
+    enabled: bool = True
+    """Of ``nodeproof up``; ``nodeproof web`` serves whatever this says."""
+    address: str = "127.0.0.1:9527"
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names that requests may carry besides the bound address and the loopback names."""
+
+
 class FaultsubConfig(msgspec.Struct, frozen=True):
     """Fault subscription."""
 
@@ -124,6 +135,7 @@ class Config(msgspec.Struct, frozen=True):
     collection: CollectionConfig = CollectionConfig()
     features: tuple[str, ...] = ("web", "dfee", "health")
     exporter: ExporterConfig = ExporterConfig()
+    web: WebConfig = WebConfig()
     faultsub: FaultsubConfig = FaultsubConfig()
     stress: StressConfig | None = None
     """None = no such section: the built-in workloads are on for the command line and the loopback page."""
