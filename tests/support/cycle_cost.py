@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar
 
+import msgspec
+
 from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle, GroupCollector
 from nodeproof.config.resolve import build
@@ -21,12 +23,12 @@ from nodeproof.host.commands import CommandResult
 from nodeproof.host.machine import Machine
 from nodeproof.host.recorded import ManualClock, RecordedCommands, RecordedFiles
 from nodeproof.host.remade_file import allow_leases
-from nodeproof.model.metric import Batch
+from nodeproof.model.metric import Batch, Metric
 from nodeproof.sinks.base import Sink, Trouble
 from nodeproof.sinks.prometheus import Format, Renderer
 from support.hosts_grown import Size, grown_answers, step, write_grown_host
 
-__all__ = ["Answers", "Costs", "Daemon", "Part", "total", "windows"]
+__all__ = ["YARDSTICK_S", "Answers", "Costs", "Daemon", "Part", "total", "windows", "yardstick"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -48,10 +50,35 @@ _WINDOW = 6
 """Beats after which everything with a cadence of 1, 2 or 3 s has run equally often."""
 
 
-def windows(beats: Sequence[Costs]) -> list[float]:
-    """Mean cost of a beat in each six beats in a row, CPU seconds."""
-    costs = list(map(total, beats))
-    return [sum(costs[first : first + _WINDOW]) / _WINDOW for first in range(len(costs) - _WINDOW + 1)]
+def windows(beats: Sequence[float]) -> list[float]:
+    """Mean of each six in a row."""
+    return [sum(beats[first : first + _WINDOW]) / _WINDOW for first in range(len(beats) - _WINDOW + 1)]
+
+
+YARDSTICK_S = 0.00075
+"""What :func:`yardstick` costs between two cycles on the machine that limits in milliseconds are meant for: a server of 2020 with
+nobody else on it."""
+_LABELS = [{"core": str(core)} for core in range(64)]
+_LINE = b"cpu0 85 0 40 9000 12 0 3 0 0 0"
+_encode = msgspec.json.Encoder().encode
+
+
+def yardstick() -> float:
+    """CPU seconds of a fixed piece of work of the daemon's kind: how quick this machine is at this moment.
+
+    The same work costs half as much again while a neighbour uses the other half of a processor's core, and more on an older
+    machine: a limit in milliseconds says nothing without it.
+    """
+    began = time.thread_time()
+    stamp = "2026-11-30T12:00:00+00:00"
+    metrics = [Metric("cpu", "usage", number / 7, "%", _LABELS[number % 64], stamp) for number in range(2000)]
+    found: dict[str, list[float]] = {}
+    for metric in metrics:
+        found.setdefault(metric.name, []).append(metric.value)
+    for _ in range(100):
+        sum(map(int, _LINE.split()[1:]))
+    _encode(metrics)
+    return time.thread_time() - began
 
 
 class _Meter(Protocol):
