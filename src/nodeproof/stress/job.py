@@ -32,6 +32,7 @@ from nodeproof.runs.store import RunStore
 from nodeproof.stress.adapters.base import Adapter, ItemRequest
 from nodeproof.stress.baselines import BaselineStore
 from nodeproof.stress.benchmarks import descriptor_of
+from nodeproof.stress.expected import expected_range
 from nodeproof.stress.item import Confinement, ItemBenchmark, item_parameters
 from nodeproof.stress.job_locks import JobLocks
 from nodeproof.stress.profile import environment_fingerprint, report_hash
@@ -301,7 +302,9 @@ class Job:
             at_s=self._tools.clock.now().wall_s,
         )
         try:
-            return performance_of(judged, self._tools.baselines, lambda: environment_fingerprint(self._tools.machine))
+            machine = self._tools.machine
+            expected = expected_range(machine, planned.name, planned.profile.resources.total_workers or 1)
+            return performance_of(judged, self._tools.baselines, lambda: environment_fingerprint(machine), expected)
         except (WriteError, OSError) as error:
             self._note_error(f"the baseline could not be kept: {error}")
             return result

@@ -19,6 +19,8 @@ from nodeproof.model.job import (
 from nodeproof.model.run import Json, RunRecord, RunStatus
 from nodeproof.stress import baseline
 from nodeproof.stress.baselines import BaselineStore, Sample
+from nodeproof.stress.bounds import Range
+from nodeproof.stress.expected import judge_range
 from nodeproof.stress.item import ItemBenchmark
 from nodeproof.stress.metric_units import PRIMARY, metric_unit
 from nodeproof.stress.parsers.judgement import Judgement
@@ -71,8 +73,13 @@ def item_result(running: BenchmarkResult, bench: ItemBenchmark | None, record: R
     )
 
 
-def performance_of(judged: Judged, store: BaselineStore, environment: Callable[[], str]) -> BenchmarkResult:
-    """The third axis. A comparable number of a fit box joins the baseline after it was judged. Raises WriteError, OSError."""
+def performance_of(
+    judged: Judged, store: BaselineStore, environment: Callable[[], str], expected: Range | None = None
+) -> BenchmarkResult:
+    """The third axis. A comparable number of a fit box joins the baseline after it was judged. Raises WriteError, OSError.
+
+    The history of the box decides; what it should reach by its parts (``expected``) is said beside it.
+    """
     result, outcome, judgement = judged.result, judged.result.outcome, judged.judgement
     metric = PRIMARY.get(result.name)
     if outcome is None or judgement is None or metric is None or not judgement.is_comparable or metric not in judgement.values:
@@ -95,7 +102,11 @@ def performance_of(judged: Judged, store: BaselineStore, environment: Callable[[
     moved = baseline.drift([*before, value])
     drift = f"; drift: {moved.reason}" if moved.found else ""
     details = {**result.details, "baseline": _baseline_details(identity, before, verdict, moved)}
-    return _with(msgspec.structs.replace(result, details=details), verdict.performance, f"{verdict.reason}{drift}{damage}")
+    bound = ""
+    if expected is not None:
+        details["expected"] = {"low": expected.low, "high": expected.high, "reason": expected.reason}
+        bound = f"; {judge_range(value, expected)}" if expected.low is not None else ""
+    return _with(msgspec.structs.replace(result, details=details), verdict.performance, f"{verdict.reason}{drift}{bound}{damage}")
 
 
 def _baseline_details(identity: str, before: list[float], verdict: baseline.Verdict, moved: baseline.Drift) -> dict[str, object]:

@@ -9,6 +9,7 @@ from nodeproof.cli.table import print_table
 from nodeproof.errors import UsageError
 from nodeproof.host.machine import Machine
 from nodeproof.stress import sizing
+from nodeproof.stress.expected import fastest_rate
 from nodeproof.stress.facts import look_at_box
 from nodeproof.stress.sizing import HpcgSize, HplSize, StreamSize
 
@@ -23,14 +24,15 @@ def _run(options: argparse.Namespace) -> int:
     wrong = [name for name in names if name not in _NAMES]
     if wrong or options.ranks < 0:
         raise UsageError(f"{wrong[0]!r} has no size; there are {', '.join(_NAMES)}" if wrong else "--ranks: expected 1 or more")
-    facts = look_at_box(Machine.here(machine_root(options)))
+    machine = Machine.here(machine_root(options))
+    facts = look_at_box(machine)
     ranks = options.ranks or 1
     sizes: dict[str, Size] = {}
     for name in names:
         if name == "stream":
             sizes[name] = sizing.size_stream(facts)
         elif name == "hpl":
-            sizes[name] = sizing.size_hpl(facts, plan_of(options), processes=ranks)
+            sizes[name] = sizing.size_hpl(facts, plan_of(options), processes=ranks, fastest_flops=fastest_rate(machine, facts))
         else:
             sizes[name] = sizing.size_hpcg(facts, plan_of(options), processes=ranks)
     if options.output == "dat":

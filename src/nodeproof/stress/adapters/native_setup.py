@@ -7,6 +7,7 @@ from nodeproof.errors import ParseError
 from nodeproof.host.machine import Machine
 from nodeproof.stress import sizing
 from nodeproof.stress.adapters.base import ItemRequest
+from nodeproof.stress.expected import fastest_rate
 from nodeproof.stress.parsers import hpl_dat
 from nodeproof.stress.settings import ItemSettings, NativePrograms, StressSettings
 from nodeproof.stress.sizing import BoxFacts
@@ -92,7 +93,7 @@ def _hpl(
         processes = processes or facts.allowed_cpus
         threads = threads or max(1, facts.allowed_cpus // processes)
         if not workdir:
-            proposal = sizing.size_hpl(facts, request.plan, processes=processes)
+            proposal = sizing.size_hpl(facts, request.plan, processes=processes, fastest_flops=fastest_rate(machine, facts))
             dat = sizing.hpl_dat(proposal)
         n, nb, grid = _dat_facts(dat, input_file)
         size = n
