@@ -1,6 +1,7 @@
-"""Run every check of the project in order, and report all failures before the last line.
+"""Run every check of the project in order, and report all failures.
 
-The tests come last, so that the output ends with the test runner's summary. ``--lint`` leaves them out.
+The tests come last, so that the output of a good run ends with the test runner's summary; whatever fails makes the exit status 1,
+and is named in the last line when that summary does not say it. ``--lint`` leaves the tests out.
 """
 
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+COVERAGE = "build/coverage.json"
 
 LINT: tuple[tuple[str, list[str]], ...] = (
     ("lint", [str(BIN / "ruff"), "check", "."]),
@@ -17,21 +19,34 @@ LINT: tuple[tuple[str, list[str]], ...] = (
     ("import contracts", [str(BIN / "lint-imports"), "--no-cache"]),
     ("sizes", [sys.executable, "tools/check_sizes.py"]),
     ("generated documents", [sys.executable, "tools/generate_docs.py", "--check"]),
+    ("locked tools", [sys.executable, "tools/check_lock.py"]),
 )
-TESTS = ("tests", [sys.executable, "-m", "pytest", "--cov", "--cov-report=term:skip-covered"])
+TESTS = [sys.executable, "-m", "pytest", "--cov", "--cov-report=term:skip-covered", f"--cov-report=json:{COVERAGE}"]
+ROOMS = [sys.executable, "tools/check_coverage.py", COVERAGE]
+
+
+def holds(name: str, command: list[str]) -> bool:
+    """Run one check under its name."""
+    print(f"== {name}", flush=True)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
 def main() -> int:
     """Run the checks; 0 when all hold."""
-    failed = []
-    for name, command in (*LINT, *(() if "--lint" in sys.argv[1:] else (TESTS,))):
-        print(f"== {name}", flush=True)
-        if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
-            failed.append(name)
-        if failed and name == LINT[-1][0]:
-            print(f"== not clean: {', '.join(failed)}", flush=True)
-    if failed and failed[-1] != TESTS[0]:
-        print(f"1 failed: {', '.join(failed)}", flush=True)
+    failed = [name for name, command in LINT if not holds(name, command)]
+    if failed:
+        print(f"== not clean: {', '.join(failed)}", flush=True)
+    if "--lint" in sys.argv[1:]:
+        return 1 if failed else 0
+    (ROOT / COVERAGE).unlink(missing_ok=True)
+    if not holds("tests", TESTS):
+        # What a failed run has not come to says nothing of coverage; the test runner's own last line stands.
+        return 1
+    # Silent when every room holds its limit, so that the test runner's summary stays the last line.
+    if subprocess.run(ROOMS, cwd=ROOT, check=False).returncode != 0:
+        failed.append("coverage")
+    if failed:
+        print(f"{len(failed)} failed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0
 
 
