@@ -85,6 +85,14 @@ def test_ready_reloading_alive_and_stopping(managed: Daemon, manager: Manager) -
     assert managed.wait() == 0
 
 
+def test_a_manager_that_does_not_read_stops_nothing(managed: Daemon) -> None:
+    """Its queue is full within two seconds; the daemon goes on all the same, and ends when it is told to."""
+    managed.start()
+    sequence = managed.whole().sequence
+    until(lambda: managed.whole().sequence > sequence + 20, "it goes on", 15.0)
+    assert managed.stop() == 0
+
+
 def test_nothing_is_ready_that_could_not_start(managed: Daemon, manager: Manager) -> None:
     managed.snapshots.write_text("a file stands where the directory should be")
     managed.start(ready=False)

@@ -89,6 +89,7 @@ class Service:
             if signal.SIGHUP in arrived:
                 self._reload()
                 runtime = self._alive()
+                _settle_memory()
                 due = runtime.machine.clock.now().mono_s + _AFTER_COLLECTORS_S
                 continue
             now = runtime.machine.clock.now().mono_s
@@ -96,7 +97,7 @@ class Service:
                 continue
             health = runtime.tick()
             if runtime.progressed():
-                self._notifier.send("WATCHDOG=1", f"STATUS={health.grade}, {health.score} of 100")
+                self._notifier.alive(f"{health.grade}, {health.score} of 100")
             if self._first_verdict is not None and now - began >= _FIRST_VERDICT_S:
                 self._first_verdict(health, runtime.config)
                 self._first_verdict = None
@@ -133,6 +134,10 @@ class Service:
 
 
 def _settle_memory() -> None:
-    """Take everything that was made at the start out of the garbage collector's rounds: it stays, and looking at it costs."""
+    """Take everything that was made at the start out of the garbage collector's rounds: it stays, and looking at it costs.
+
+    After a reload what was taken out before is looked at once more: most of it has become garbage.
+    """
+    gc.unfreeze()
     gc.collect()
     gc.freeze()

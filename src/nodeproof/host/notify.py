@@ -3,9 +3,12 @@
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 __all__ = ["Notifier"]
+
+_PATIENCE_S = 2.0
+"""For what a service manager waits for: that we are ready, or ending."""
 
 
 class Notifier:
@@ -33,13 +36,22 @@ class Notifier:
         """Say that the configuration is being loaded anew, and since when: systemd compares with its own CLOCK_MONOTONIC."""
         return self.send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
+    def alive(self, status: str) -> bool:
+        """Send a sign of life. Never waits: a service manager that does not read must not keep us from our work."""
+        return self._send(("WATCHDOG=1", f"STATUS={status}"), 0.0)
+
     def send(self, *states: str) -> bool:
-        """Send states such as ``READY=1``; False when nobody could be told."""
+        """Send states such as ``READY=1``; False when nobody could be told, within two seconds."""
+        return self._send(states, _PATIENCE_S)
+
+    def _send(self, states: Sequence[str], patience_s: float) -> bool:
         if not self._address:
             return False
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                # Its queue is short (net.unix.max_dgram_qlen, 10): when it is full, sending would wait for the reader.
+                sender.settimeout(patience_s)
                 sender.sendto("\n".join(states).encode(), address)
         except OSError:
             return False

@@ -63,3 +63,17 @@ def test_children_do_not_inherit_the_socket(monkeypatch: pytest.MonkeyPatch) -> 
     Notifier()
     assert "NOTIFY_SOCKET" not in os.environ
     assert "WATCHDOG_USEC" not in os.environ
+
+
+def test_a_manager_that_does_not_read_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Ten datagrams fill its queue; the eleventh would wait for ever."""
+    path = str(tmp_path / "notify")
+    with listener(path) as receiver:
+        notifier = Notifier({"NOTIFY_SOCKET": path})
+        began = time.monotonic()
+        sent = [notifier.alive("well") for _ in range(100)]
+        assert time.monotonic() - began < 2.0
+        assert sent[0]
+        assert not sent[-1]
+        assert receiver.recv(100) == b"WATCHDOG=1\nSTATUS=well"
+        assert notifier.alive("well")
