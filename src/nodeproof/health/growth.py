@@ -10,7 +10,7 @@ Key = tuple[object, ...]
 _MANY = 1024
 """Tracks above which those of vanished things are looked for."""
 
-_LEAST_KEPT_S = 600.0
+_LEAST_KEPT_S = 60.0
 """A counter that is away for less has not vanished: its source may only have failed for a while."""
 
 _GRAINS = 256
