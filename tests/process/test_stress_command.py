@@ -229,3 +229,69 @@ def test_doctor_says_that_the_feature_is_off_and_ends_with_1(bench: Bench) -> No
     assert code == 1
     assert (view["status"], view["feature_enabled"]) == ("fail", False)
     assert {item["status"] for item in view["benchmarks"]} == {"unsupported"}
+
+
+def stage_reached(bench: Bench, stage: str) -> bool:
+    return any(f'"stage":"{stage}"' in log.read_text() for log in (bench.folder / "state").rglob("log.jsonl"))
+
+
+def job_is_over(bench: Bench) -> dict[str, object]:
+    """The newest job, once nobody says any more that it runs."""
+    ends = time.monotonic() + 25
+    while True:
+        report: dict[str, object] = json.loads(bench.run("status")[1])
+        if report["status"] != "running":
+            return report
+        assert time.monotonic() < ends, "it runs for ever"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("stage", ["hardware", "load", "run", "after", "cleanup", "save"])
+def test_an_owner_killed_in_any_stage_leaves_nothing_and_blocks_nobody(bench: Bench, stage: str) -> None:
+    bench.dispatcher(BLOCK if stage == "run" else "echo $$ > {mark}; setsid sleep 300 & echo $! > {mark}.child")
+    child = bench.start("stream")
+    ends = time.monotonic() + 25
+    while not stage_reached(bench, stage):
+        assert time.monotonic() < ends, f"stage {stage} never came"
+        assert child.poll() is None
+        time.sleep(0.002)
+    if stage == "run":
+        bench.pids()
+    child.kill()
+    child.communicate(timeout=30)
+    report = job_is_over(bench)
+    assert report["status"] in {"unhealthy", "cancelled"}
+    names = [bench.mark, Path(f"{bench.mark}.child")]
+    await_gone([int(name.read_text()) for name in names if name.exists() and name.read_text().strip()])
+    bench.dispatcher()
+    code, out, _ = bench.run("stream")
+    assert code == 0
+    assert json.loads(out)["job_id"] != report["job_id"]
+    records = [json.loads(path.read_text()) for path in (bench.folder / "state").rglob("record.json")]
+    assert sorted(record["status"] for record in records) in [["completed", "completed"], ["completed", "crashed"]]
+    assert not list((bench.folder / "state").glob("nodeproof/stress/runs/open/*"))
+
+
+def test_a_killed_program_is_a_crash_with_its_signal(bench: Bench) -> None:
+    bench.dispatcher(BLOCK)
+    child = bench.start("stream")
+    pids = bench.pids()
+    os.kill(pids[0], signal.SIGKILL)
+    out, _ = child.communicate(timeout=30)
+    (item,) = json.loads(out)["benchmarks"]
+    assert child.returncode == 1
+    assert (item["outcome"]["execution"], item["outcome"]["cause"]) == ("crashed", "signal")
+    assert all(map(gone, pids))
+
+
+def test_a_killed_keeper_takes_the_program_along(bench: Bench) -> None:
+    bench.dispatcher(BLOCK)
+    child = bench.start("stream")
+    pids = bench.pids()
+    parent = int(Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(parent, signal.SIGKILL)
+    out, _ = child.communicate(timeout=30)
+    (item,) = json.loads(out)["benchmarks"]
+    assert item["outcome"]["cause"] == "keeper_lost"
+    assert item["details"]["process_tree"]["empty"] is True
+    await_gone(pids)

@@ -24,7 +24,9 @@ from nodeproof.stress.progress import WatchPolicy
 from nodeproof.stress.sizing import Plan
 from support.stress import ENVIRON, make_settings, make_tools, run_job
 
-BEAT = 'print(\'nodeproof-heartbeat {"workload":"x","phase":"run","done":%d.0,"total":9.0,"rate":5.0,"rate_unit":"x/s","elapsed_s":1.0}\' % n, flush=True)'
+BEAT = """\
+print('nodeproof-heartbeat {"workload":"x","phase":"run","done":%d.0,"total":9.0,"rate":5.0,"rate_unit":"x/s","elapsed_s":1}' % n,
+flush=True)"""
 RESULT = 'print(\'nodeproof-result {"workload":"cpu_sdc","passed":true,"mismatches":0}\', flush=True)'
 
 
@@ -51,11 +53,13 @@ class Adapter:
         )
 
     def launch(self, request: ItemRequest) -> Launch:
+        del request
         if self.error:
             raise LaunchError(self.error)
         return Launch(argv=(sys.executable, "-c", self.code), cwd="", watch=self.watch)
 
     def judge(self, request: ItemRequest, launch: Launch, output: bytes) -> Judgement:
+        del launch
         return judge_output(request.benchmark, output)
 
 
@@ -138,9 +142,7 @@ def test_a_planted_error_fails_on_the_second_axis(tmp_path: Path) -> None:
 
 
 def test_a_flood_of_output_is_kept_whole_within_its_limit_and_told_as_its_tail(tmp_path: Path) -> None:
-    (item,) = ended(
-        tmp_path, f"print('x' * 99 + '\\n', end='') if 0 else [print('y' * 99) for _ in range(30000)]\n{RESULT}"
-    ).benchmarks
+    (item,) = ended(tmp_path, f"for _ in range(30000): print('y' * 99)\n{RESULT}").benchmarks
     assert item.status is Status.HEALTHY
     assert len(item.output) < 17_000
     stored = manager(tmp_path, Adapter("")).runs.load(item.run_id)
@@ -155,17 +157,24 @@ def test_what_goes_missing_before_the_start_fails_the_item(tmp_path: Path) -> No
 
 
 def test_a_program_that_does_not_exist_fails_the_item(tmp_path: Path) -> None:
-    adapter = Adapter("")
-    adapter.launch = lambda request: Launch(argv=("/nonexistent/x",), cwd="")  # type: ignore[method-assign]  # the test's own
-    (item,) = run_job(manager(tmp_path, adapter), "cpu_sdc").benchmarks
+    (item,) = run_job(manager(tmp_path, Missing("")), "cpu_sdc").benchmarks
     assert item.status is Status.UNHEALTHY
     assert "/nonexistent/x" in item.message
+
+
+class Missing(Adapter):
+    """Starts what is not there."""
+
+    def launch(self, request: ItemRequest) -> Launch:
+        del request
+        return Launch(argv=("/nonexistent/x",), cwd="")
 
 
 class Refusing(NullEvidence):
     """A box that is not fit."""
 
     def open(self, sensitivity: Sensitivity, switches: Switches) -> HardwareReport:
+        del switches
         report = unknown_report(sensitivity, "unknown", closed=False)
         return msgspec.structs.replace(report, precheck=Precheck(Decision.REFUSE, ["the processor is throttled"]))
 
@@ -205,7 +214,7 @@ def test_people_can_watch(tmp_path: Path) -> None:
     assert made.live() is None
 
 
-def test_built_in_benchmarks_are_offered_like_anybodys(tmp_path: Path) -> None:
+def test_built_in_benchmarks_are_offered_like_anybodys() -> None:
     assert [one.id for one in BUILT_IN_DESCRIPTORS] == ["stream", "hpl", "hpcg", "cpu-sdc", "memory-pattern"]
     for one in BUILT_IN_DESCRIPTORS:
         bench = one.build()
