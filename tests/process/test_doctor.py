@@ -54,36 +54,28 @@ def powerless(absent_here: list[str]) -> tuple[str, ...]:
     return POWERLESS
 
 
-@pytest.mark.parametrize(
-    ("path", "metric", "rule"),
-    [
+def test_one_file_taken_away_changes_its_line_only(host: Path, env: dict[str, str], powerless: tuple[str, ...]) -> None:
+    before = doctor("--root", str(host), env=env, command=powerless)
+    for path, metric, rule in (
         ("proc/meminfo", "memory.usage", "memory.usage"),
         ("proc/net/dev", "network.error_count", "network.errors"),
         ("dev/kmsg", "cpu.machine_checks", "cpu.uncorrected_errors"),
         ("proc/sys/kernel/tainted", "system.kernel_taint", "system.tainted_by_oops"),
-    ],
-)
-def test_one_file_taken_away_changes_its_line_only(
-    path: str, metric: str, rule: str, host: Path, env: dict[str, str], powerless: tuple[str, ...]
-) -> None:
-    before = doctor("--root", str(host), env=env, command=powerless)
-    (host / path).chmod(0)
-    after = doctor("--root", str(host), env=env, command=powerless)
-    (host / path).chmod(0o644)
-    new = causes(after).keys() - causes(before).keys()
-    assert new == {("no_permission", f"/{path}: Permission denied")}
-    [cause] = [causes(after)[key] for key in new]
-    assert metric in cause["metrics"]
-    assert rule in cause["rules"]
-    assert cause["remedy"]
-    assert {key: one for key, one in causes(after).items() if key not in new} == causes(before)
-    told = ("item", "standing", "detail")
-    changed = [one for one in after["checks"] if one not in before["checks"]]
-    assert [[one[key] for key in told] for one in changed] == (
-        [["kernel log", "bad", "/dev/kmsg: Permission denied"]] if path == "dev/kmsg" else []
-    )
-    assert after["points_blind"] - before["points_blind"] == pytest.approx(cause["points"], abs=0.02)
-    assert after["code"] == 1
+    ):
+        (host / path).chmod(0)
+        after = doctor("--root", str(host), env=env, command=powerless)
+        (host / path).chmod(0o644)
+        new = causes(after).keys() - causes(before).keys()
+        assert new == {("no_permission", f"/{path}: Permission denied")}
+        [cause] = [causes(after)[key] for key in new]
+        assert metric in cause["metrics"]
+        assert rule in cause["rules"]
+        assert cause["remedy"]
+        assert {key: one for key, one in causes(after).items() if key not in new} == causes(before)
+        changed = [(one["item"], one["detail"]) for one in after["checks"] if one not in before["checks"]]
+        assert changed == ([("kernel log", "/dev/kmsg: Permission denied")] if path == "dev/kmsg" else [])
+        assert after["points_blind"] - before["points_blind"] == pytest.approx(cause["points"], abs=0.02)
+        assert after["code"] == 1
 
 
 def test_what_an_ordinary_user_cannot_read_here(env: dict[str, str], powerless: tuple[str, ...]) -> None:
