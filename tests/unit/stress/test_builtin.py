@@ -1,0 +1,86 @@
+"""The adapter of the built-in workloads: what it says before it starts anything."""
+
+import sys
+
+import pytest
+
+from nodeproof.config.resolve import defaults
+from nodeproof.errors import Absence, NoData
+from nodeproof.host.machine import Machine
+from nodeproof.model.job import CheckStatus
+from nodeproof.stress.adapters import builtin
+from nodeproof.stress.adapters.base import DescribeError, ItemRequest
+from nodeproof.stress.adapters.builtin import BuiltinAdapter
+from nodeproof.stress.facts import free_bytes, look_at_box
+from nodeproof.stress.settings import BUILT_IN, StressSettings, native_programs
+from nodeproof.stress.sizing import Plan
+from support.stress import ENVIRON
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_workload_is_described_with_the_hashes_of_its_sources(name: str) -> None:
+    profile = BuiltinAdapter(Machine.here(), "/tmp").describe(ItemRequest(name, Plan.QUICK))  # noqa: S108 - only its room is asked
+    assert profile.benchmark == name
+    assert profile.mpi.required is False
+    hashed = {asset.name: asset.sha256 for asset in profile.assets if asset.sha256}
+    assert f"source_{name}" in hashed
+    assert all(len(digest) == 64 for digest in hashed.values())
+    assert profile.resources.total_workers == look_at_box(Machine.here()).allowed_cpus
+    assert profile.preflight.status is not CheckStatus.FAIL
+
+
+def test_the_command_line_holds_the_sizes_that_were_described() -> None:
+    adapter = BuiltinAdapter(Machine.here())
+    request = ItemRequest("stream", Plan.STANDARD, 7)
+    profile, launch = adapter.describe(request), adapter.launch(request)
+    assert launch.argv[:4] == (sys.executable, "-P", "-m", "nodeproof.stress.workloads.stream")
+    assert launch.argv[4:] == ("--plan", "standard", "--seconds", "7", "--elements", profile.resources.problem_size)
+    assert launch.watch.heartbeats
+    assert {"python", "numpy", "source_triad"} <= {entry.name for entry in launch.provenance}
+    assert "target_runtime" in {parameter.key for parameter in profile.parameters}
+
+
+def test_what_is_not_installed_fails_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "_LIBRARIES", ("numpy", "nothing_of_this_name"))
+    profile = BuiltinAdapter(Machine.here()).describe(ItemRequest("stream"))
+    assert profile.preflight.status is CheckStatus.FAIL
+    assert "pip install 'nodeproof[stress]'" in profile.preflight.message
+    assert BuiltinAdapter(Machine.here()).describe(ItemRequest("npu_burn")).preflight.status is CheckStatus.FAIL
+
+
+def test_without_a_word_about_memory_there_is_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: Machine) -> None:
+        raise NoData(Absence.READ_ERROR, "it cannot be read")
+
+    monkeypatch.setattr(builtin, "look_at_box", unknown)
+    with pytest.raises(DescribeError, match="memory of this box"):
+        BuiltinAdapter(Machine.here()).describe(ItemRequest("stream"))
+    assert "--elements" not in BuiltinAdapter(Machine.here()).launch(ItemRequest("stream")).argv
+
+
+def test_without_a_section_the_built_in_workloads_are_on() -> None:
+    environ = {**ENVIRON, "XDG_STATE_HOME": "/var/lib/x"}
+    settings = StressSettings.of(defaults(environ), environ)
+    assert settings.enabled
+    assert settings.default_benchmarks == ("stream",)
+    assert settings.report_path == "/var/lib/x/nodeproof/stress/stress-latest.json"
+    assert {name for name, item in settings.benchmarks.items() if item.enabled} == set(BUILT_IN)
+    assert settings.benchmarks["hpl"].timeout_s == 3600
+
+
+def test_native_programs_are_named_by_the_variables_of_the_dispatcher() -> None:
+    environ = {
+        "HPCG_EXECUTABLE": "/opt/xhpcg", "HPCG_MPI_LAUNCHER": "/opt/mpirun", "HPCG_MPI_PROCESSES": "4",
+        "HPCG_THREADS_PER_PROCESS": "2", "HPCG_NX": "32", "HPCG_NY": "x", "HPCG_RUNTIME_SECONDS": "60",
+        "STREAM_THREADS": "8",
+    }  # fmt: skip
+    found = native_programs("hpcg", environ)
+    assert (found.executable, found.launcher, found.processes, found.threads) == ("/opt/xhpcg", "/opt/mpirun", 4, 2)
+    assert (found.grid, found.runtime_s) == ((32, 0, 0), 60)
+    assert native_programs("stream", environ).threads == 8
+
+
+def test_room_is_that_of_the_nearest_folder_that_exists() -> None:
+    room = free_bytes("/nonexistent/deep/below")
+    assert room is not None
+    assert room >= 0
