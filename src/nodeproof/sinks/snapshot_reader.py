@@ -46,14 +46,19 @@ def read_global(path: str) -> GlobalSnapshot:
 
 def _decode(path: str, kind: type[_T]) -> _T:
     try:
-        with open(path, "rb", buffering=0) as file:
-            return msgspec.json.decode(file.read(), type=kind)
+        with open(path, "rb", buffering=0, opener=_open_at_once) as file:
+            return msgspec.json.decode(file.read() or b"", type=kind)
     except FileNotFoundError:
         raise SnapshotError(f"{path} does not exist; is a daemon running that writes snapshots here?") from None
     except OSError as error:
         raise SnapshotError(f"{path}: {os.strerror(error.errno or 0)}") from None
     except msgspec.MsgspecError as error:
         raise SnapshotError(f"{path} holds no snapshot: {error}") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: a named pipe in the place of a snapshot must not hold its reader."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 class _Head(msgspec.Struct):
