@@ -17,8 +17,8 @@ import pytest
 
 from nodeproof.errors import CommandError, CommandFailure, WriteError
 from nodeproof.host import containment
-from nodeproof.host.cgroups import own_groups
-from nodeproof.host.containment import Contained, Containment
+from nodeproof.host.cgroups import JobCgroup, own_groups
+from nodeproof.host.containment import Contained, Containment, new_token
 from nodeproof.host.job_recovery import Fate, recover
 from nodeproof.host.process_tree import TOKEN_VARIABLE
 from nodeproof.model.process import Ended, EndKind, Limits
@@ -141,6 +141,35 @@ def test_keeper_that_cannot_be_started(tmp_path: Path) -> None:
         Containment(python="/no/python").start(["/bin/true"], cwd="/", output_path=str(tmp_path / "output"))
     with pytest.raises(CommandError, match="its keeper ended at once with status 1"):
         Containment(python="/bin/false").start(["/bin/true"], cwd="/", output_path=str(tmp_path / "output"))
+
+
+@pytest.mark.parametrize("way", ["killed", "broken"])
+def test_keeper_that_dies_while_it_starts(way: str, tmp_path: Path) -> None:
+    """The program runs already, and nobody but its record tells of it."""
+    death = {"killed": "os.kill(os.getpid(), signal.SIGKILL)", "broken": "raise OSError(5, 'broken')"}[way]
+    script = f"""
+import os, signal, sys, time
+from nodeproof.host import job_keeper
+def tick(self):
+    while not os.path.exists("{tmp_path}/runs"):
+        time.sleep(0.005)
+    {death}
+job_keeper.Keeper._tick = tick
+sys.exit(job_keeper.main(sys.argv[1:]))
+"""
+    python = tmp_path / "python"
+    python.write_text(
+        f"#!/bin/sh\nshift 3\nexec {sys.executable} -P -c '{script.replace(chr(39), chr(34))}' \"$@\"\n", encoding="utf-8"
+    )
+    python.chmod(0o755)
+    argv = ["sh", "-c", f"(env -i setsid sleep 60 &); touch {tmp_path}/runs; sleep 60"]
+    told = {"killed": "its keeper ended at once with status -9", "broken": "OSError: .Errno 5. broken"}[way]
+    token = new_token()
+    with pytest.raises(CommandError, match=told):
+        Containment(python=str(python)).start(argv, cwd="/", output_path=str(tmp_path / "output"), token=token)
+    assert bearers(token, tmp_path / "output.job.json") == []
+    assert JobCgroup.find(token) is None
+    assert recover(str(tmp_path / "output.job.json")).fate is Fate.ENDED
 
 
 # ---- what it prints

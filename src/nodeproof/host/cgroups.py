@@ -8,10 +8,13 @@ is born in it; ``cgroup.kill`` (Linux 5.14) then ends all of them in one step th
 import contextlib
 import os
 import re
+import time
 
 __all__ = ["JobCgroup", "memory_events", "own_groups"]
 
 _LEAF = "nodeproof-"
+_REMOVE_TRIES = 10
+_REMOVE_PAUSE_S = 0.01
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -33,6 +36,13 @@ class JobCgroup:
         except OSError as error:
             return None, f"{parent} is not delegated to this user ({os.strerror(error.errno or 0)})"
         return cls(path), ""
+
+    @classmethod
+    def find(cls, token: str, proc: str = "/proc") -> "JobCgroup | None":
+        """The leaf of that job under our own group, if there is one."""
+        parent = own_groups(proc).get("")
+        path = os.path.join(parent, _LEAF + token) if parent is not None else ""
+        return cls(path) if path and os.path.isdir(path) else None
 
     def enter(self) -> None:
         """Put the calling process in. Raises OSError."""
@@ -71,11 +81,20 @@ class JobCgroup:
         return {b"0": False, b"1": True}.get(fields.get(b"populated", b""))
 
     def remove(self) -> bool:
-        """Remove the leaf and what the job made below it; False while a process is in it."""
-        for folder, _, _ in os.walk(self.path, topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-        return not os.path.isdir(self.path)
+        """Remove the leaf and what the job made below it; False while a process is in it.
+
+        A process that has just died may still be counted for a moment.
+        """
+        for _ in range(_REMOVE_TRIES):
+            for folder, _, _ in os.walk(self.path, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+            if not os.path.isdir(self.path):
+                return True
+            if self.populated():
+                break
+            time.sleep(_REMOVE_PAUSE_S)
+        return False
 
 
 def own_groups(proc: str = "/proc", pid: str = "self") -> dict[str, str]:

@@ -37,7 +37,7 @@ from nodeproof.host.job_family import Birthmarks, Family
 from nodeproof.host.job_keeper import READY
 from nodeproof.host.job_output import OutputReader
 from nodeproof.host.job_record import JobLimits, JobSpec, boottime_s
-from nodeproof.host.job_recovery import end_without_keeper
+from nodeproof.host.job_recovery import end_failed_start, end_without_keeper
 from nodeproof.host.process_tree import TOKEN_VARIABLE, Identity, ProcessTree
 from nodeproof.model.process import Ended, EndKind, Limits, ProcessSight, Progress
 
@@ -357,6 +357,7 @@ def _await_start(spec: JobSpec, keeper: "subprocess.Popen[bytes]", control: sock
         keeper.kill()
         keeper.wait()
     if state.get("state") != "failed":
+        end_failed_start(spec.token, spec.record_path)
         detail = str(state.get("error") or f"its keeper ended at once with status {keeper.returncode}")
         raise CommandError(spec.argv[0], CommandFailure.START_FAILED, detail)
     stage, code = str(state["stage"]), int(str(state["code"]))

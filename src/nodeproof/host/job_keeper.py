@@ -33,7 +33,7 @@ from nodeproof.host.job_account import Account
 from nodeproof.host.job_board import Board
 from nodeproof.host.job_ears import Ears
 from nodeproof.host.job_family import Birthmarks, Family
-from nodeproof.host.job_launch import StartFailed, launch, new_mark, program_of
+from nodeproof.host.job_launch import Launched, StartFailed, launch, new_mark, program_of
 from nodeproof.host.job_output import OutputFile
 from nodeproof.host.job_record import JobSpec, boottime_s, record_of
 from nodeproof.host.job_verdict import Cause, Circumstances, judge
@@ -100,10 +100,11 @@ class Keeper:
         """Keep the job; the exit status of the keeper says only whether it did its own work."""
         self._prepare()
         try:
-            self._start()
-        except (StartFailed, OSError) as error:
+            launched = self._start()
+        except (StartFailed, OSError) as error:  # nothing of it runs
             self._tell_failure(error)
             return 1
+        self._adopt(launched)
         self._watch()
         self._end()
         self._conclude()
@@ -115,7 +116,10 @@ class Keeper:
             if not self._family.strike():
                 break
             self._reap()
-        self._board.write({**self._common(), "state": "broken", "error": f"{type(error).__name__}: {error}"})
+        if self._cgroup is not None:
+            self._cgroup.remove()
+        with contextlib.suppress(OSError):
+            self._board.write({**self._common(), "state": "broken", "error": f"{type(error).__name__}: {error}"})
 
     # ---- start
 
@@ -125,7 +129,8 @@ class Keeper:
             set_name("np-job-keeper")
         self._ears = Ears(self._control, self._spec.owner[0], self._limits.grace_s)
 
-    def _start(self) -> None:
+    def _start(self) -> Launched:
+        """Raises StartFailed and OSError."""
         if not self._ears.has_owner():
             raise StartFailed("not started, its owner is gone", 0)
         self._output = OutputFile(self._spec.output_path, self._limits.output_bytes, self._limits.tail_bytes)
@@ -137,9 +142,12 @@ class Keeper:
             with contextlib.suppress(OSError):  # an ordinary user may have less
                 fcntl.fcntl(self._source, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
             os.set_blocking(self._source, False)
-            launched = launch(program_of(self._spec, self._family.marks.mark), write_end, self._cgroup)
+            return launch(program_of(self._spec, self._family.marks.mark), write_end, self._cgroup)
         finally:
             os.close(write_end)
+
+    def _adopt(self, launched: Launched) -> None:
+        """It runs: begin to watch, and tell the owner."""
         self._ears.attend(self._source)
         self._started_s, self._started_wall_s = boottime_s(), time.time()
         self._pid = launched.pid

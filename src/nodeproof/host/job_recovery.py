@@ -22,7 +22,7 @@ from nodeproof.host.pidfd import send_signal
 from nodeproof.host.process_tree import Identity, ProcessTree
 from nodeproof.model.process import Ended, EndKind, ProcessSight, Progress
 
-__all__ = ["Fate", "Recovery", "end_without_keeper", "recover"]
+__all__ = ["Fate", "Recovery", "end_failed_start", "end_without_keeper", "recover"]
 
 _PAUSES_S = (0.002, 0.05)
 _CLEAN_LOOKS = 2
@@ -83,15 +83,27 @@ def recover(record_path: str, *, patience_s: float = _KEEPER_PATIENCE_S) -> Reco
         return Recovery(Fate.ENDED, record.ended.reason, record.ended)
     if record.boot_id != boot_id():
         return Recovery(Fate.OTHER_BOOT, "the machine was started anew since", None)
+    ended = _sweep(record, record_path, EndKind.OWNER_LOST, "its owner and its keeper were killed")
+    return Recovery(Fate.SWEPT, ended.reason, ended)
+
+
+def end_failed_start(token: str, record_path: str) -> None:
+    """End what a keeper left that died while it started its program, as far as its record tells of anything. Never raises."""
+    record = _read(record_path)
+    if isinstance(record, _Record) and record.token == token and record.ended is None:
+        _sweep(record, record_path, EndKind.KEEPER_LOST, "its keeper died while it started it")
+    leaf = JobCgroup.find(token)
+    if leaf is not None:
+        leaf.remove()
+
+
+def _sweep(record: _Record, record_path: str, kind: EndKind, reason: str) -> Ended:
     family = Family(
-        tree,
+        ProcessTree(),
         Birthmarks(record.token, record.mark, record.keeper[1]),
         cgroup=JobCgroup(record.cgroup) if record.cgroup else None,
     )
-    ended = end_without_keeper(
-        family, EndKind.OWNER_LOST, "its owner and its keeper were killed", record_path=record_path, started_s=boottime_s()
-    )
-    return Recovery(Fate.SWEPT, ended.reason, ended)
+    return end_without_keeper(family, kind, reason, record_path=record_path, started_s=boottime_s())
 
 
 def end_without_keeper(

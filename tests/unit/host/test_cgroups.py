@@ -48,6 +48,7 @@ def test_group_outside_of_what_is_mounted(proc: str) -> None:
 
 def test_no_groups_at_all(tmp_path: Path) -> None:
     assert own_groups(str(tmp_path)) == {}
+    assert JobCgroup.find("t", str(tmp_path)) is None
     assert JobCgroup.make_or_tell("t", str(tmp_path)) == (None, "no cgroup v2 hierarchy is mounted")
 
 
@@ -74,6 +75,10 @@ def test_files_of_a_leaf(proc: str) -> None:
     made, _ = JobCgroup.make_or_tell("tok", proc)
     assert made is not None
     assert made.path == f"{proc}/unified/slice/service/nodeproof-tok"
+    found = JobCgroup.find("tok", proc)
+    assert found is not None
+    assert found.path == made.path
+    assert JobCgroup.find("other", proc) is None
     assert made.populated() is None
     write(made.path, "/cgroup.events", "populated 1\nfrozen 0\n")
     assert made.populated() is True
@@ -93,6 +98,28 @@ def test_files_of_a_leaf(proc: str) -> None:
 def test_kernel_that_refuses_the_kill(tmp_path: Path) -> None:
     (tmp_path / "cgroup.kill").symlink_to("/dev/full")
     assert JobCgroup(str(tmp_path)).kill() is False
+
+
+def test_leaf_that_the_kernel_does_not_let_go_yet(proc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.makedirs(f"{proc}/unified/slice/service")
+    made, _ = JobCgroup.make_or_tell("tok", proc)
+    assert made is not None
+    real, refusals = os.rmdir, [OSError(16, "busy")] * 2
+
+    def rmdir(path: str) -> None:
+        if refusals:
+            raise refusals.pop()
+        real(path)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    assert made.remove() is True
+    assert refusals == []
+
+
+def test_leaf_that_is_never_let_go(tmp_path: Path) -> None:
+    """A file in it stands for whatever the reason is."""
+    write(str(tmp_path), "/leaf/file", "")
+    assert JobCgroup(str(tmp_path / "leaf")).remove() is False
 
 
 def test_real_leaf(absent_here: list[str]) -> None:
