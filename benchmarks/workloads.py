@@ -22,12 +22,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOMP_CPU_AFFINITY")
 CPUS = len(os.sched_getaffinity(0))
 HALF_WIDTH = 0.03
+QUIET_SHARE = 0.05
 TRIAL_BLOCKS = (128, 192, 256)
 TRIAL_KERNELS = ("", "Haswell", "SkylakeX")
 """Of Debian's OpenBLAS; empty = its own choice."""
@@ -103,15 +105,18 @@ def stream(source: Path, build: Path, elements: int) -> Iterator[Comparison]:
             raise SystemExit(output)
         return float(found[1])
 
+    def triad(arguments: tuple[str, ...]) -> float:
+        return figure(ours("stream", *arguments), "triad_mb_s")
+
     remark = f"stream.c {digest(source)}, gcc {' '.join(flags)}, {elements} elements, NTIMES 10"
     for stores in ("regular", "streaming"):
         arguments = ("--elements", str(elements), "--ntimes", "10", "--stores", stores)
-        side = Side("built in", lambda arguments=arguments: figure(ours("stream", *arguments), "triad_mb_s"))
+        side = Side("built in", partial(triad, arguments))
         yield Comparison(f"STREAM Triad, {stores} stores", "MB/s", 0.98, side, Side("C STREAM", peer), remark)
 
 
 def build_hpl(source: Path, build: Path) -> Path:
-    """xhpl with Debian's OpenBLAS and Open MPI."""
+    """Make xhpl with Debian's OpenBLAS and Open MPI."""
     folder = build / "hpl"
     folder.mkdir(exist_ok=True)
     files = [str(path) for part in ("src", "testing") for path in sorted((source / part).rglob("*.c"))]
@@ -130,9 +135,9 @@ def build_hpl(source: Path, build: Path) -> Path:
 
 def run_xhpl(folder: Path, order: int, block: int, grid: tuple[int, int], kernel: str) -> float:
     """GFLOP/s of one system that passed its check."""
-    numbers = ["1", "1", "16.0", "1", "2", "1", "4", "1", "2", "1", "1", "1", "0", "1", "1", "2", "64", "0", "0", "1", "8"]
-    head = ["input", "none", "HPL.out", "6", "1", str(order), "1", str(block), "0", "1", str(grid[0]), str(grid[1]), *numbers[2:]]
-    (folder / "HPL.dat").write_text("\n".join(head) + "\n", encoding="ascii")
+    problem = ["title", "title", "HPL.out", "6", "1", str(order), "1", str(block), "0", "1", str(grid[0]), str(grid[1]), "16.0"]
+    algorithm = ["1", "2", "1", "4", "1", "2", "1", "1", "1", "0", "1", "1", "2", "64", "0", "0", "1", "8"]
+    (folder / "HPL.dat").write_text("\n".join(problem + algorithm) + "\n", encoding="ascii")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "core", "-np", str(grid[0] * grid[1]), "./xhpl"]
     changes = {"OPENBLAS_NUM_THREADS": "1"} | ({"OPENBLAS_CORETYPE": kernel} if kernel else {})
     output = run(mpirun, cwd=folder, **changes)
@@ -201,23 +206,40 @@ def median_interval(values: list[float]) -> tuple[float, float]:
     return ordered[below - 1], ordered[count - below]
 
 
-def compare(comparison: Comparison, least: int, minutes: float) -> tuple[str, bool]:
+def wait_for_quiet(seconds: float) -> None:
+    """Wait until other programs leave the CPUs alone for a second, at most so long: a pair taken beside others compares those."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = cpu_ticks()
+        time.sleep(1.0)
+        busy, idle = (now - then for now, then in zip(cpu_ticks(), before, strict=True))
+        if busy < QUIET_SHARE * (busy + idle):
+            return
+
+
+def cpu_ticks() -> tuple[int, int]:
+    """Busy and idle time of all CPUs since boot."""
+    fields = [int(field) for field in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+    idle = fields[3] + fields[4]
+    return sum(fields) - idle, idle
+
+
+def compare(comparison: Comparison, least: int, minutes: float, quiet_s: float) -> tuple[str, bool]:
     """Run the pairs; the rows of the table and whether the target is met."""
     ours_figures, peer_figures = list[float](), list[float]()
     comparison.ours.measure()
     comparison.peer.measure()
     deadline = time.monotonic() + 60.0 * minutes
     while True:
+        wait_for_quiet(quiet_s)
         for side, figures in ((comparison.ours, ours_figures), (comparison.peer, peer_figures))[
             :: -1 if len(ours_figures) % 2 else 1
         ]:
             figures.append(side.measure())
         ratios = [one / other for one, other in zip(ours_figures, peer_figures, strict=True)]
         middle, (low, high) = statistics.median(ratios), median_interval(ratios)
-        print(
-            f"{comparison.title}: pair {len(ratios)}: {ours_figures[-1]:.1f} / {peer_figures[-1]:.1f}, median ratio {middle:.3f}",
-            file=sys.stderr,
-        )
+        last = f"{ours_figures[-1]:.1f} / {peer_figures[-1]:.1f}"
+        print(f"{comparison.title}: pair {len(ratios)}: {last}, median ratio {middle:.3f}", file=sys.stderr)
         narrow = high - low <= 2 * HALF_WIDTH * middle
         if len(ratios) >= least and (narrow or time.monotonic() > deadline):
             break
@@ -237,8 +259,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hpl-src", type=Path, help="folder of HPL 2.3")
     parser.add_argument("--hpcg-src", type=Path, help="folder of HPCG 3.1")
     parser.add_argument("--min-pairs", type=int, default=15)
+    parser.add_argument("--max-minutes", type=float, default=40.0, help="for all comparisons, beyond the least pairs")
     parser.add_argument(
-        "--max-minutes", type=float, default=40.0, help="for all comparisons together, beyond the least pairs (default: 40)"
+        "--quiet-wait", type=float, default=60.0, help="wait at most so long before each pair for a quiet machine"
     )
     parser.add_argument("--elements", type=int, default=20_000_256, help="of a STREAM array; a multiple of 512")
     parser.add_argument("--order", type=int, default=8000, help="N of HPL")
@@ -261,11 +284,13 @@ def main() -> int:
             comparisons += hpcg(options.hpcg_src.resolve(), build, options.points, options.rated_seconds)
         if not comparisons:
             raise SystemExit("name at least one of --stream-src, --hpl-src, --hpcg-src")
-        rows = [compare(comparison, options.min_pairs, options.max_minutes / len(comparisons)) for comparison in comparisons]
+        rows = [
+            compare(comparison, options.min_pairs, options.max_minutes / len(comparisons), options.quiet_wait)
+            for comparison in comparisons
+        ]
     versions = {name: __import__(name).__version__ for name in ("numpy", "scipy", "numba")}
-    print(
-        f"{CPUS} CPUs; {', '.join(f'{name} {version}' for name, version in versions.items())}; {run(['gcc', '--version']).splitlines()[0]}"
-    )
+    libraries = ", ".join(f"{name} {version}" for name, version in versions.items())
+    print(f"{CPUS} CPUs; {libraries}; {run(['gcc', '--version']).splitlines()[0]}")
     print("| what | built in | peer | unit | pairs | median ratio (95 %) | target | | how |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row, _ in rows:
