@@ -13,7 +13,7 @@ from support.data_size import on_disk_a_day
 from support.hosts import write_host
 
 LIMITS = {"vm-2cpu": 30_000_000, "bare-x86-256cpu": 80_000_000}
-"""The second is beyond what one day may take: there the sink keeps within its limit by itself."""
+"""The second is beyond what one day may take: there the sink leaves full sets out, all day long."""
 SECONDS = 130
 FROM_S, TO_S = 65, 125
 """A minute without the beginning, which writes every constant."""

@@ -6,6 +6,7 @@ their own (``missing_<date>.jsonl``), one line when they appear and one when the
 line without a value for 0.
 """
 
+import logging
 import operator
 import threading
 from collections.abc import Iterable, Sequence
@@ -21,9 +22,12 @@ from nodeproof.sinks.jsonl_files import DataFiles, Limits, local_date
 
 __all__ = ["MISSING_STREAM", "Absence", "JsonLines"]
 
+_log = logging.getLogger(__name__)
 MISSING_STREAM = "missing"
 _EARLY_S = 0.5
 """A full set may come this much early, so that 60 s on a cycle of 1 s does not become 61 s."""
+_LONGEST_GAP_S = 3600.0 - _EARLY_S
+"""Between two full sets of a host that is too large for one each interval."""
 _RETRY_S = 10.0
 """A full set that could not be written is tried again so soon: each try costs the encoding of all of it."""
 _WATCHED = {Kind.STATE, Kind.INFO, Kind.STATIC}
@@ -60,6 +64,8 @@ class _Kept:
         self.constant = frozenset(spec.name for spec in specs if spec.kind in _CONSTANT)
         self.date = ""
         self.full_set_s: float | None = None
+        """When a full set was last due, written or left out."""
+        self.written_set_s: float | None = None
         self.values: dict[_Key, float] = {}
         self.missing: dict[tuple[_Key, str], Missing] = {}
         self.absences: Sequence[Missing] = ()
@@ -70,12 +76,16 @@ class _Kept:
     def begin_day(self, date: str) -> None:
         """A new file is to be whole by itself: everything counts as not yet written."""
         self.date = date
-        self.full_set_s = None
+        self.full_set_s = self.written_set_s = None
         self.values.clear()
         self.forget_seen()
 
     def forget_seen(self) -> None:
         self._seen, self._seen_ids = [], set()
+
+    def may_wait(self, batch: Batch) -> bool:
+        """Whether a full set may be left out: not the first of a day, and none for longer than an hour."""
+        return self.written_set_s is not None and 0 <= batch.mono_s - self.written_set_s < _LONGEST_GAP_S
 
     def due(self, batch: Batch, interval_s: float) -> tuple[bool, list[Metric]]:
         """Whether a full set is due, and the readings to write."""
@@ -124,6 +134,8 @@ class JsonLines:
         self._interval_s = interval_s
         self._files = DataFiles(directory, limits or Limits(), self.trouble)
         self._kept: dict[str, _Kept] = {}
+        self._hasty_on = ""
+        """The day of which it was told that not every full set is kept."""
         self._lock = threading.Lock()
         self._encoder = msgspec.json.Encoder()
 
@@ -162,6 +174,10 @@ class JsonLines:
 
     def _write_metrics(self, batch: Batch, kept: _Kept, now: Instant) -> None:
         full, metrics = kept.due(batch, self._interval_s)
+        if full and kept.may_wait(batch) and not self._files.in_pace(now):
+            self._tell_of_haste(kept.date)
+            kept.full_set_s = batch.mono_s
+            full, metrics = kept.due(batch, self._interval_s)
         if not metrics:
             if full:
                 kept.full_set_s = batch.mono_s
@@ -169,12 +185,20 @@ class JsonLines:
         if self._append(batch.component, self._encoder.encode_lines(metrics), now, urgent=not full):
             kept.wrote(metrics)
             if full:
-                kept.full_set_s = batch.mono_s
+                kept.full_set_s = kept.written_set_s = batch.mono_s
                 kept.forget_gone(batch)
         else:
             kept.forget_seen()
             if full:
                 kept.full_set_s = batch.mono_s - max(0.0, self._interval_s - _RETRY_S)
+
+    def _tell_of_haste(self, date: str) -> None:
+        if date != self._hasty_on:
+            self._hasty_on = date
+            seconds = round(self._interval_s)
+            _log.warning(
+                "data files: a full set every %d s is more than a day may take; some are left out, all day long", seconds
+            )
 
     def _write_missing(self, batch: Batch, kept: _Kept, now: Instant, *, new_day: bool) -> None:
         if not new_day and same_absences(batch.missing, kept.absences):

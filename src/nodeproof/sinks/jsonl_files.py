@@ -32,6 +32,8 @@ _STEADY_S = 3600.0
 _CHECK_EVERY_S = 60.0
 _DAY_S = 86400.0
 _CLOSE_WAIT_S = 5.0
+_HEAD_START = 1 / 12
+"""Of the day: so far packed files may be ahead of the time."""
 
 
 class Limits(NamedTuple):
@@ -90,6 +92,8 @@ class DataFiles:
         self._streams: dict[str, _Stream] = {}
         self._today = ""
         self._today_bytes = 0
+        self._packed_bytes = 0
+        """Of today's files, what is compressed already."""
         self._checked_s: float | None = None
         self._offset_s: float | None = None
         self._steady_since_s = 0.0
@@ -115,6 +119,19 @@ class DataFiles:
         file.append(lines)
         self._today_bytes += len(lines)
 
+    def in_pace(self, now: Instant) -> bool:
+        """Whether today's files grow no faster than the day goes by: else its limit would be reached long before its end.
+
+        Only what is packed counts; open files, which are large and shrink when they are done, have their room set aside.
+        """
+        limits = self._limits
+        # A tenth is left to urgent lines, and another to the part that is packed when the pace has just been lost.
+        usable = limits.day_bytes * 8 // 10
+        share = max(usable - limits.part_bytes * len(self._streams), usable // 2)
+        local = time.localtime(now.wall_s)
+        passed = (local.tm_hour * 3600 + local.tm_min * 60 + local.tm_sec) / _DAY_S
+        return self._packed_bytes <= share * min(1.0, passed + _HEAD_START)
+
     def look_after(self, now: Instant) -> None:
         """Set files of other days aside, compress what lies there, and keep within the limits; seldom dear."""
         date = local_date(now.wall_s)
@@ -133,7 +150,9 @@ class DataFiles:
         self._queue_old(date)
         sizes = append.file_sizes(self._directory)
         self._today = date
-        self._today_bytes = sum(size for name, size in sizes.items() if (data := DataName.parse(name)) and data.date == date)
+        todays = [(size, data) for name, size in sizes.items() if (data := DataName.parse(name)) and data.date == date]
+        self._today_bytes = sum(size for size, _ in todays)
+        self._packed_bytes = sum(size for size, data in todays if data.compressed)
         self._prune(sizes, date, now)
 
     def close(self) -> None:

@@ -1,8 +1,10 @@
 import datetime as dt
 import errno
+import gzip
 import json
 import logging
 import os
+import random
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from nodeproof.clock import rfc3339
 from nodeproof.errors import Absence
 from nodeproof.host.recorded import ManualClock
 from nodeproof.model.catalogue import CATALOGUE, Kind
@@ -275,3 +278,34 @@ def test_a_day_of_an_ordinary_host_stays_within_its_budget(tmp_path: Path) -> No
     assert desk.sink.trouble.total == 0
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert total < 10_000_000
+
+
+def test_a_host_too_large_for_a_day_keeps_its_sets_all_day_long_only_fewer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a pace the limit was reached in the morning, and nothing kept until midnight."""
+    limits = Limits(day_bytes=400_000, part_bytes=20_000, min_free_bytes=0)
+    desk = Desk(tmp_path, limits)
+    desk.clock.wall_s = dt.datetime(2026, 11, 30, tzinfo=dt.UTC).timestamp()
+    digits = random.Random(7)  # noqa: S311 - numbers that do not pack well
+    labels = [{"core": str(core)} for core in range(40)]
+    for _ in range(24 * 60 - 1):
+        stamp = rfc3339(desk.clock.wall_s)
+        desk.write([Metric("cpu", "usage", digits.random(), "%", label, stamp) for label in labels], advance_s=60.0)
+        desk.sink.settle(5.0)
+    desk.sink.close()
+    hours: dict[str, int] = {}
+    on_disk = 0
+    for path in tmp_path.glob("cpu_2026-11-30*"):
+        on_disk += path.stat().st_size
+        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for line in text.splitlines():
+            hour = json.loads(line)["timestamp"][11:13]
+            hours[hour] = hours.get(hour, 0) + 1
+    assert len(hours) == 24
+    assert min(hours.values()) >= 40, hours
+    assert on_disk <= limits.day_bytes
+    assert not any("reached their limit" in record.getMessage() for record in caplog.records)
+    assert [record.getMessage() for record in caplog.records] == [
+        "data files: a full set every 60 s is more than a day may take; some are left out, all day long"
+    ]
