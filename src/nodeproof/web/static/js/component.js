@@ -61,7 +61,7 @@ function Absences({ part }) {
 /** The page of `name`. */
 export function Component({ name, theme }) {
   const { parts } = useStore();
-  const part = parts[name];
+  const part = name !== "snapshot" && Object.hasOwn(parts, name) ? parts[name] : null;
   if (!part) return html`<section class="panel"><h1>${word("component", name)}</h1><p>${t("part.unknown")}</p></section>`;
   const health = parts.snapshot.health;
   const [mood, status] = componentState(name, part, health);

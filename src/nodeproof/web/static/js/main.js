@@ -20,7 +20,12 @@ const KEYS = [
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 function place() {
-  const name = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+  let name = location.hash.replace(/^#\/?/, "");
+  try {
+    name = decodeURIComponent(name);
+  } catch {
+    /* not a text that was encoded: shown as it is */
+  }
   return name || (location.pathname.startsWith("/stress/") ? "stress" : "");
 }
 
@@ -73,7 +78,7 @@ function Bar({ state, page, toggleTheme, toggleLanguage, showKeys }) {
 }
 
 function Content({ state, page, theme }) {
-  if (COMING.includes(page) && !(page in state.parts)) {
+  if (COMING.includes(page) && !Object.hasOwn(state.parts, page)) {
     return html`<section class="panel empty"><h1>${t(`empty.${page}.title`)}</h1><p>${t(`empty.${page}.text`)}</p></section>`;
   }
   if (!state.parts.snapshot) {
