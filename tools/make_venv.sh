@@ -1,24 +1,38 @@
 #!/bin/sh
 # Make a virtual environment with pip in the folder $1, on a machine with no more than Python 3.11 and, as root, apt.
+# PYTHON names the interpreter; without it the first one is taken that is new enough.
 set -eu
 venv=$1
 [ -x "$venv/bin/python" ] && "$venv/bin/python" -m pip --version >/dev/null 2>&1 && exit 0
 
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
 python=
-for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
-    [ -n "$candidate" ] || continue
-    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        python=$candidate
-        break
+if [ -n "${PYTHON:-}" ]; then
+    if ! new_enough "$PYTHON"; then
+        echo "PYTHON=$PYTHON: not there, or older than 3.11" >&2
+        exit 1
     fi
-done
+    python=$PYTHON
+else
+    for candidate in python3 python3.13 python3.12 python3.11; do
+        if new_enough "$candidate"; then
+            python=$candidate
+            break
+        fi
+    done
+fi
 if [ -z "$python" ]; then
     echo "nodeproof needs Python 3.11 or newer; install it, or name it: PYTHON=/path/to/python make run" >&2
     exit 1
 fi
 
-rm -rf "$venv"
-"$python" -m venv "$venv" 2>/dev/null && exit 0
+make_with_pip() {
+    rm -rf "$venv"
+    "$python" -m venv "$venv" >/dev/null 2>&1 && "$venv/bin/python" -m pip --version >/dev/null 2>&1
+}
+
+make_with_pip && exit 0
 
 # Debian ships venv without ensurepip: a pip of the system can fill an environment made without one.
 rm -rf "$venv"
@@ -27,10 +41,16 @@ if "$python" -m pip --version >/dev/null 2>&1; then
     "$python" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check pip
     exit 0
 fi
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    apt-get -qq update && apt-get -qq install -y python3-venv >/dev/null
-    "$python" -m venv "$venv"
-    exit 0
+    echo "$python has neither ensurepip nor pip: installing python$version-venv" >&2
+    apt-get -qq update
+    apt-get -qq install -y "python$version-venv" >/dev/null
+    make_with_pip && exit 0
 fi
-echo "Python's venv module cannot make an environment here; install python3-venv (Debian: apt-get install python3-venv)" >&2
+rm -rf "$venv"
+cat >&2 <<END
+$python cannot make a virtual environment with pip here: it has neither ensurepip nor pip.
+Have it installed (Debian: apt-get install python$version-venv), or name another interpreter: PYTHON=/path/to/python make run
+END
 exit 1
