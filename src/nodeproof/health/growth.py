@@ -13,6 +13,9 @@ _MANY = 1024
 _LEAST_KEPT_S = 60.0
 """A counter that is away for less has not vanished: its source may only have failed for a while."""
 
+_PEAK_KEPT_S = 3600.0
+"""A port that has been away for longer is another one, where so many come and go."""
+
 _GRAINS = 256
 """Rises within this part of the window are kept as one, at the time of the first: a counter that never rests stays small."""
 
@@ -145,4 +148,4 @@ class Growth:
                 key: track for key, track in self._tracks.items() if mono_s - track.mono_s < min(keep_s, track.kept_s)
             }
         if len(self._peaks) > _MANY:
-            self._peaks = {key: peak for key, peak in self._peaks.items() if mono_s - peak[1] < keep_s}
+            self._peaks = {key: peak for key, peak in self._peaks.items() if mono_s - peak[1] < min(keep_s, _PEAK_KEPT_S)}

@@ -121,11 +121,15 @@ def test_a_counter_of_something_vanished_is_not_kept_beyond_its_window() -> None
     growth = Growth()
     for number in range(1100):
         growth.of_gains((number,), 0, "a", 0.0, 3.0)
+        growth.of_peak((number,), 1, 0.0)
     growth.of_counter(("day",), 0, "a", 0.0, 24 * HOUR)
     growth.forget_vanished(59.0, 24 * HOUR)
     assert len(growth._tracks) == 1101, "its source may only have failed for a while"
     growth.forget_vanished(60.0, 24 * HOUR)
     assert list(growth._tracks) == [("day",)]
+    assert len(growth._peaks) == 1100
+    growth.forget_vanished(3600.0, 24 * HOUR)
+    assert growth._peaks == {}
 
 
 def test_few_counters_are_never_forgotten() -> None:
