@@ -70,7 +70,6 @@ class ItemEnd(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     judgement: Judgement | None
     output_tail: str
-    ended: Ended | None
     details: dict[str, object]
 
 
@@ -294,7 +293,7 @@ class ItemBenchmark:
         if ended.survivors:
             names = ", ".join(f"{sight.name} ({sight.pid})" for sight in ended.survivors)
             outcome = msgspec.structs.replace(outcome, concerns=[*outcome.concerns, f"still running: {names}"])
-        self.end = ItemEnd(outcome=outcome, judgement=judgement, output_tail=self.tail(), ended=ended, details=details)
+        self.end = ItemEnd(outcome=outcome, judgement=judgement, output_tail=self.tail(), details=details)
         return self._frame(outcome, judgement)
 
     def _execution(self, ended: Ended) -> tuple[Execution, str, str]:

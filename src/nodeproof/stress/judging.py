@@ -53,19 +53,14 @@ def judge_hpcg_files(folder: str, before: dict[str, Signature], output: bytes) -
     except OSError as error:
         reason = f"{folder}: {os.strerror(error.errno or 0)}"
         return not_proven("hpcg", "no_result", f"the result directory cannot be read: {reason}", "result_file", [], {})
-    trouble = hpcg.judge(hpcg.parse(b"", "result_file"))
-    said = hpcg.parse(output, "stdout").trouble
-    if said is not None:
-        trouble = hpcg.judge(hpcg.parse(output, "stdout"))
-        if trouble.values:  # a verdict printed on the terminal is no report (stress.md 9.1, 7)
-            trouble = hpcg.judge(hpcg.parse(b"", "result_file"))
+    said = hpcg.parse(output, "stdout").trouble  # a verdict on the terminal is no report, a reason for its absence is one
     return not_proven(
         "hpcg",
-        trouble.cause or "no_result",
+        said.cause if said is not None else "no_result",
         f"no new or changed result file HPCG-Benchmark*.txt in {folder}" + (f"; {said.reason}" if said is not None else ""),
         "result_file",
-        trouble.evidence,
-        trouble.details,
+        [said.evidence] if said is not None else [],
+        {},
     )
 
 

@@ -56,8 +56,9 @@ def item_result(running: BenchmarkResult, bench: ItemBenchmark | None, record: R
     box = _box(record.frame.hardware_state)
     if box:
         details["hardware"] = box
-    if end is not None and end.ended is not None:
-        details["process_tree"] = {"empty": end.ended.empty, "evidence": list(end.ended.evidence), "forced": end.ended.forced}
+    ended = bench.ended if bench is not None else None
+    if ended is not None:
+        details["process_tree"] = {"empty": ended.empty, "evidence": list(ended.evidence), "forced": ended.forced}
     tail = end.output_tail if end is not None else bench.tail() if bench is not None else ""
     keeps_values = outcome.execution in {Execution.FINISHED, Execution.PLANNED_STOP, Execution.CRASHED}
     return msgspec.structs.replace(

@@ -214,3 +214,18 @@ def test_a_damaged_history_is_named_and_ends_with_1(tmp_path: Path, report: Repo
     shown = capsys.readouterr()
     assert shown.out == "[]\n"
     assert "stress-history.json" in shown.err
+
+
+def test_the_record_of_an_item_is_shown_with_what_ran(tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]) -> None:
+    environ = {**environment(tmp_path), "NODEPROOF_DATA_DIR": str(tmp_path / "data")}
+    # The test's manager keeps its records below "state"; the command line looks below its own state directory.
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "stress").symlink_to(tmp_path / "state")
+    run_id = report.benchmarks[0].run_id
+    assert main(["stress", "show", run_id, "-o", "table"], environ) == 0
+    shown = capsys.readouterr().out
+    assert f"STREAM {run_id}: completed, verdict pass" in shown
+    assert "triad_mb_s" in shown
+    assert "dispatcher" in shown
+    assert "output.log" in shown
+    assert main(["stress", "show", "run-0", "-o", "table"], environ) == 1

@@ -14,6 +14,8 @@ from nodeproof.model.job import Correctness, Execution, Initiator, Performance, 
 from nodeproof.stress.job_locks import host_lock_path, report_lock_path
 from nodeproof.stress.manager import RunOptions
 from nodeproof.stress.problems import Busy, Disabled, JobNotFound, SelectionError
+from nodeproof.stress.views import config_view
+from support.benchmark_outputs import recorded
 from support.stress import MARKER, STREAM_GOOD, make_manager, make_settings, run_job, write_dispatcher
 
 
@@ -178,6 +180,31 @@ def test_hpcg_is_judged_by_the_file_of_this_run_only(tmp_path: Path) -> None:
     assert "no new or changed result file" in report.benchmarks[0].message
 
 
+def test_hpcg_with_a_new_file_of_an_official_run_is_healthy(tmp_path: Path) -> None:
+    """F1: the reference calls every run of 1800 s or more unhealthy."""
+    (tmp_path / "new.txt").write_bytes(recorded("24"))
+    result = tmp_path / "results" / "HPCG-Benchmark_3.1_today.txt"
+    script = write_dispatcher(tmp_path / "check.sh", run=f"cp {tmp_path}/new.txt {result}")
+    (item,) = run_job(make_manager(make_settings(tmp_path, script, names=("hpcg",))), "hpcg").benchmarks
+    assert item.status is Status.HEALTHY, item.message
+    assert item.source == "result_file"
+    assert item.values["gflops"] == 3.32293
+
+
+def test_a_result_directory_that_goes_missing_is_told(tmp_path: Path) -> None:
+    script = write_dispatcher(tmp_path / "check.sh", run=f"rmdir {tmp_path}/results")
+    (item,) = run_job(make_manager(make_settings(tmp_path, script, names=("hpcg",))), "hpcg").benchmarks
+    assert item.status is Status.UNHEALTHY
+    assert "cannot be read" in item.message
+
+
+def test_the_view_for_a_page(tmp_path: Path) -> None:
+    manager = make_manager(make_settings(tmp_path, write_dispatcher(tmp_path / "check.sh")))
+    view = config_view(manager, loopback=True)
+    assert (view.feature_enabled, view.web_enabled, view.enabled, view.shared_report) == (True, False, False, True)
+    assert [(one.name, one.available, one.timeout_seconds) for one in view.benchmarks if one.enabled] == [("stream", True, 20)]
+
+
 def test_a_second_start_is_busy_with_the_active_report_and_cancel_works(tmp_path: Path) -> None:
     script, mark = blocking(tmp_path)
     manager = make_manager(make_settings(tmp_path, script))
@@ -195,6 +222,7 @@ def test_a_second_start_is_busy_with_the_active_report_and_cancel_works(tmp_path
     ended = manager.wait(report.job_id, 10.0)
     assert ended is not None
     assert ended.status is Status.CANCELLED
+    assert ended.benchmarks[0].details["process_tree"]["empty"] is True
     assert gone(int(mark.read_text()))
     assert not manager.can_cancel(report.job_id)
     with pytest.raises(JobNotFound):
