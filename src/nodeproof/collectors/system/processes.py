@@ -1,11 +1,13 @@
 """Component system: processes by state, and the tables they fill."""
 
+from typing import NamedTuple
+
 from nodeproof.clock import Instant
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.machine import Machine
 from nodeproof.model.metric import Labels
-from nodeproof.sources import proc_file_nr, proc_loadavg, proc_pid_stat
+from nodeproof.sources import proc_file_nr, proc_loadavg, proc_pid_stat, proc_pid_status
 
 __all__ = ["groups"]
 
@@ -39,6 +41,15 @@ def _hidden() -> NoData:
     )
 
 
+class _Sleep(NamedTuple):
+    """One sleep of one process. Whoever reads or writes a lot is in state D nearly always, and wakes up in between."""
+
+    pid: str
+    start_ticks: int
+    switches: int
+    """Context switches until now; -1 where the kernel does not tell."""
+
+
 class _Look:
     """One walk through all processes."""
 
@@ -47,17 +58,17 @@ class _Look:
         self.waiting = pids
         self.states: dict[str, int] = dict.fromkeys(_SHOWN, 0)
         self.threads = 0
-        self.asleep: dict[tuple[str, int], str] = {}
-        """Name of each process in state D, by pid and start."""
+        self.asleep: dict[_Sleep, str] = {}
+        """Name of each process in state D."""
         self.read = 0
 
-    def add(self, pid: str, stat: proc_pid_stat.ProcessStat) -> None:
+    def add(self, pid: str, stat: proc_pid_stat.ProcessStat, switches: int) -> None:
         state = proc_pid_stat.STATES.get(stat.state, "other")
         self.states[state] = self.states.get(state, 0) + 1
         self.threads += stat.threads
         self.read += 1
         if stat.state == "D":
-            self.asleep[(pid, stat.start_ticks)] = stat.name
+            self.asleep[_Sleep(pid, stat.start_ticks, switches)] = stat.name
 
 
 class _Scan:
@@ -69,7 +80,7 @@ class _Scan:
         self._done: _Look | None = None
         self._told: Cycle | None = None
         """What the newest whole look brought, with the time it began: made once a look."""
-        self._asleep_since: dict[tuple[str, int], float] = {}
+        self._asleep_since: dict[_Sleep, float] = {}
 
     def read(self, cycle: Cycle) -> None:
         if self._look is None and (self._done is None or cycle.at.mono_s - self._done.began.mono_s >= _EVERY_S - _EARLY_S):
@@ -95,7 +106,8 @@ class _Scan:
         piece, look.waiting = look.waiting[:most], look.waiting[most:]
         for pid in piece:
             try:
-                look.add(pid, proc_pid_stat.parse(self._files.read(f"/proc/{pid}/stat")))
+                stat = proc_pid_stat.parse(self._files.read(f"/proc/{pid}/stat"))
+                look.add(pid, stat, self._switches(pid) if stat.state == "D" else 0)
             except ParseError:
                 continue
             except NoData as absence:
@@ -106,6 +118,12 @@ class _Scan:
         if not look.waiting and not look.read:
             self._look = None
             raise NoData(Absence.READ_ERROR, "no /proc/PID/stat could be read")
+
+    def _switches(self, pid: str) -> int:
+        try:
+            return proc_pid_status.parse_switches(self._files.read(f"/proc/{pid}/status"))
+        except (NoData, ParseError):
+            return -1
 
     def _finish(self, look: _Look, cycle: Cycle) -> None:
         began_s = look.began.mono_s
@@ -118,7 +136,7 @@ class _Scan:
         slept_s = 0.0 if longest is None else began_s - longest[1]
         self._told.add("disk_sleep_longest", round(slept_s, 1))
         if longest is not None and slept_s > 0:
-            self._told.add("disk_sleep_task", 1.0, {"pid": longest[0][0], "command": look.asleep[longest[0]]})
+            self._told.add("disk_sleep_task", 1.0, {"pid": longest[0].pid, "command": look.asleep[longest[0]]})
 
 
 class _Tables:

@@ -99,7 +99,7 @@ METRICS: tuple[MetricSpec, ...] = (
         "disk_sleep_longest",
         "s",
         Kind.GAUGE,
-        "Longest time that one process was found in state D at every look (each 15 s or more); 0 = none twice in a row.",
+        "Longest time that one process was found in the same sleep in state D (looks 15 s or more apart); 0 = none twice.",
         _PROCESSES,
         (),
         Priority.MEDIUM,

@@ -156,6 +156,31 @@ def test_the_longest_sleeper_in_state_d_is_named_after_a_second_look(tmp_path: o
     assert value(collector.collect(), "disk_sleep_task", pid="60", command="job60") == 1
 
 
+def test_a_process_that_wakes_up_between_two_looks_is_not_stuck(tmp_path: object) -> None:
+    """A RAID check or a backup is in state D at nearly every look, and in a new sleep each time."""
+    clock = ManualClock()
+    _with_processes(tmp_path, {1: "S", 50: "D", 60: "D"})
+
+    def switched(pid: int, times: int) -> None:
+        with open(f"{tmp_path}/proc/{pid}/status", "w", encoding="ascii") as file:
+            file.write(f"Name:\tjob\nvoluntary_ctxt_switches:\t{times}\nnonvoluntary_ctxt_switches:\t7\n")
+
+    switched(50, 100)
+    switched(60, 3)
+    collector = _collector(tmp_path, clock)
+    collector.collect()
+    for look in range(1, 11):
+        clock.advance(15.0)
+        switched(50, 100 + look)
+        batch = collector.collect()
+        assert value(batch, "disk_sleep_longest") == 15 * look
+        assert value(batch, "disk_sleep_task", pid="60", command="job60") == 1
+    switched(60, 4)
+    switched(50, 200)
+    clock.advance(15.0)
+    assert value(collector.collect(), "disk_sleep_longest") == 0
+
+
 def test_counts_of_processes_bear_the_time_of_the_look_that_made_them(tmp_path: object) -> None:
     clock = ManualClock()
     _with_processes(tmp_path, {1: "S"})
