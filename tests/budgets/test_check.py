@@ -11,7 +11,7 @@ from support.compiled import compiled_environment, cpu_of, untraced
 from support.daemon import environment
 
 LIMIT_S = 0.060
-LEAST_RUNS, MOST_RUNS = 7, 40
+LEAST_RUNS, MOST_RUNS = 7, 100
 """The cheapest run counts; a busy machine makes the others dearer, and gets more tries."""
 
 HEAVY = {"asyncio", "ssl", "starlette", "uvicorn", "yaml", "http", "rich", "numpy", "subprocess", "email", "inspect", "shutil"}

@@ -36,7 +36,7 @@ def look_at(node: Node) -> Observation:
 def hostile_look() -> Observation:
     """A look whose every text is hostile."""
     node = healthy()
-    node.set("disk", "space_usage", 99.9, device=HOSTILE, mount_point=HOSTILE, fstype=HOSTILE)
+    node.set("disk", "inode_usage", 99.9, device=HOSTILE, mount_point=HOSTILE, fstype=HOSTILE)
     node.set("network", HOSTILE, 1.0, interface=HOSTILE)
     found = look_at(node)
     stamp = next(iter(found.batches.values())).timestamp

@@ -179,7 +179,7 @@ def test_explain_tells_what_the_daemon_knows_and_one_look_cannot(
         ["collect", "-o", "table"],
         ["health"],
         ["health", "-o", "json"],
-        ["explain", "disk.file_system_full"],
+        ["explain", "disk.inodes_full"],
         ["explain", "cpu.temperature"],
         ["explain", "cpu.temperature", "-o", "json"],
     ],
