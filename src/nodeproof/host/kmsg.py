@@ -177,6 +177,9 @@ class KmsgThread:
                 self._follow()
             except NoData as absence:
                 self._follower.lose(absence)
+            except Exception as error:  # noqa: BLE001 - a dead thread would leave the last counts standing for ever
+                self._channel.close()
+                self._follower.lose(NoData(Absence.READ_ERROR, f"the kernel log: {type(error).__name__}: {error}"))
             else:
                 return
             if self._stopped_within(pause_s):

@@ -208,6 +208,26 @@ def test_the_thread_opens_a_closed_channel_again() -> None:
     os.close(channel.writer)
 
 
+def test_a_follower_that_raises_does_not_leave_the_last_counts_standing(tmp_path: object) -> None:
+    with open(f"{tmp_path}/kmsg", "wb") as file:
+        file.write(b"4,1,1,-;a\n")
+
+    class Broken(_Follower):
+        def take(self, records: Sequence[bytes], *, live: bool, at_end: bool) -> None:
+            if not self.absences:
+                raise ZeroDivisionError("a record nobody thought of")
+            super().take(records, live=live, at_end=at_end)
+
+    follower = Broken()
+    thread = KmsgThread(KmsgChannel(f"{tmp_path}/kmsg"), follower, backoff_s=(0.01, 0.02))
+    thread.start()
+    assert follower.wait(lambda: follower.records == [b"4,1,1,-;a"])
+    thread.stop()
+    assert [(absence.state, absence.reason) for absence in follower.absences] == [
+        (Absence.READ_ERROR, "the kernel log: ZeroDivisionError: a record nobody thought of")
+    ]
+
+
 def test_the_thread_stops_while_it_waits_to_try_again(tmp_path: object) -> None:
     follower = _Follower()
     thread = KmsgThread(KmsgChannel(f"{tmp_path}/none"), follower)
