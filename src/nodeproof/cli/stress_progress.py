@@ -6,6 +6,7 @@ from typing import Protocol, Self
 
 from nodeproof.model.hardware import LiveSample
 from nodeproof.stress.job import Live
+from nodeproof.stress.metric_units import rate_text
 
 __all__ = ["Progress", "QuietProgress", "box_text", "make_progress", "progress_text"]
 
@@ -52,7 +53,7 @@ def progress_text(live: Live) -> str:
         return "starting"
     text = beat.phase
     if beat.rate is not None and beat.rate_unit:
-        text += f" {beat.rate:.4g} {beat.rate_unit}"
+        text += f" {rate_text(beat.rate, beat.rate_unit)}"
     return text
 
 

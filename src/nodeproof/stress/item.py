@@ -27,7 +27,7 @@ from nodeproof.runs.benchmark import Descriptor, PluginMetadata
 from nodeproof.runs.handle import PluginHandle
 from nodeproof.runs.params import Choice, Float, Int, ParamSpec, ParamValues
 from nodeproof.stress.adapters.base import Adapter, ItemRequest, Launch
-from nodeproof.stress.metric_units import metric_unit
+from nodeproof.stress.metric_units import metric_unit, rate_text
 from nodeproof.stress.output import MAX_OUTPUT_BYTES, LineReader, plain_tail, read_output
 from nodeproof.stress.parsers.judgement import Judgement, outcome_of
 from nodeproof.stress.progress import ProgressWatch, WatchState
@@ -244,7 +244,7 @@ class ItemBenchmark:
             self._soak.rate(beat)
             if beat.total:
                 handle.progress(int(beat.done), int(beat.total))
-            rate = f", {beat.rate:.4g} {beat.rate_unit}" if beat.rate is not None and beat.rate_unit else ""
+            rate = f", {rate_text(beat.rate, beat.rate_unit)}" if beat.rate is not None and beat.rate_unit else ""
             handle.status(f"{beat.phase}{rate}")
         progress = job.progress()
         self._soak.memory(progress.at_mono_s, progress.resident_bytes)

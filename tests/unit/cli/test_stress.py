@@ -56,6 +56,8 @@ def test_progress_tells_phase_and_rate() -> None:
     assert progress_text(live(None)) == "starting"
     assert progress_text(live(beat())) == "factor"
     assert progress_text(live(beat(rate=88.31, rate_unit="GFLOP/s"))) == "factor 88.31 GFLOP/s"
+    assert progress_text(live(beat(rate=1.4381e10, rate_unit="FLOP/s"))) == "factor 14.38 GFLOP/s"
+    assert progress_text(live(beat(rate=12.0, rate_unit="B/s"))) == "factor 12 B/s"
 
 
 def test_the_box_tells_what_can_be_read_and_nothing_else() -> None:

@@ -115,7 +115,7 @@ class Hpcg:
         self._levels: Levels | None = None
         self._b, self._x, self._p, self._ap = (np.empty(rows) for _ in range(4))
         self._sync = np.zeros(native.BARRIER_WORDS, np.int64)
-        self._parts = np.zeros(self._threads * hpcg_solver.STRIDE)
+        self._parts = np.zeros((hpcg_solver.SLOTS, self._threads * hpcg_solver.STRIDE))
         self._steps = 0
         self.used_order = ""
 

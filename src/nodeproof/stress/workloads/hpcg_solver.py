@@ -25,6 +25,7 @@ Levels = tuple[Level, Level, Level, Level]
 TOTAL, DOT, UPDATE, MULTIPLY, MULTIGRID = range(5)
 """Rows of the timers, in nanoseconds."""
 TIMERS = 5
+SLOTS = 3  # of partial sums
 STRIDE = 16  # words between the partial sums of different threads
 
 
@@ -75,14 +76,15 @@ def _smooth_down(values: Values, columns: Columns, r: Floats, x: Floats, row: in
 
 @kernel()
 def _smooth(level: Level, rank: int, threads: int, sync: Words) -> None:
-    """One symmetric Gauss-Seidel step on `x` with right-hand side `r`, all threads."""
+    """One symmetric Gauss-Seidel step on `x` with right-hand side `r`, all threads; they have met when it begins and ends."""
     block, values, columns = level.block, level.values, level.columns
     count = level.bounds.shape[1] - 1
     for step in range(count):
         for stored in range(level.bounds[rank, step], level.bounds[rank, step + 1]):
             first = stored * block
             _smooth_up(values[first : first + block], columns[first : first + block], level.r, level.x, level.first_row[stored])
-        barrier(sync, threads)
+        if step + 1 < count:  # the last step ascending and the first descending are of the same rows, which others do not read
+            barrier(sync, threads)
     for step in range(count - 1, -1, -1):
         for stored in range(level.bounds[rank, step + 1] - 1, level.bounds[rank, step] - 1, -1):
             first = stored * block
@@ -98,11 +100,11 @@ def _share(size: int, rank: int, threads: int) -> tuple[int, int]:
 @kernel()
 def cycle(levels: Levels, rank: int, threads: int, sync: Words) -> None:
     """One V-cycle, all threads: on the finest grid from `r` to `x`."""
+    first, last = _share(levels[0].x.size, rank, threads)
+    levels[0].x[first:last] = 0.0
+    barrier(sync, threads)
     for depth in range(LEVELS - 1):
         level, coarse = levels[depth], levels[depth + 1]
-        first, last = _share(level.x.size, rank, threads)
-        level.x[first:last] = 0.0
-        barrier(sync, threads)
         _smooth(level, rank, threads, sync)
         multiply(level, level.x, level.ax, rank)
         barrier(sync, threads)
@@ -110,12 +112,9 @@ def cycle(levels: Levels, rank: int, threads: int, sync: Words) -> None:
         for point in range(first, last):
             place = level.fine[point]
             coarse.r[point] = level.r[place] - level.ax[place]
+            coarse.x[point] = 0.0
         barrier(sync, threads)
-    coarsest = levels[LEVELS - 1]
-    first, last = _share(coarsest.x.size, rank, threads)
-    coarsest.x[first:last] = 0.0
-    barrier(sync, threads)
-    _smooth(coarsest, rank, threads, sync)
+    _smooth(levels[LEVELS - 1], rank, threads, sync)
     for depth in range(LEVELS - 2, -1, -1):
         level, coarse = levels[depth], levels[depth + 1]
         first, last = _share(coarse.x.size, rank, threads)
@@ -141,15 +140,17 @@ def _update_part(a: Floats, factor: float, b: Floats, result: Floats) -> None:
 
 
 @kernel()
-def dot(a: Floats, b: Floats, rank: int, threads: int, sync: Words, parts: Floats) -> float:
-    """The product of two vectors, the same number on all threads and in every run: parts are added in order of rank."""
+def dot(a: Floats, b: Floats, rank: int, threads: int, sync: Words, parts: Floats, slot: int) -> float:
+    """The product of two vectors, the same number on all threads and in every run: parts are added in order of rank.
+
+    A slot may be used again when the threads have met once more.
+    """
     first, last = _share(a.size, rank, threads)
-    parts[rank * STRIDE] = _dot_part(a[first:last], b[first:last])
+    parts[slot, rank * STRIDE] = _dot_part(a[first:last], b[first:last])
     barrier(sync, threads)
     total = 0.0
     for other in range(threads):
-        total += parts[other * STRIDE]
-    barrier(sync, threads)
+        total += parts[slot, other * STRIDE]
     return total
 
 
@@ -185,7 +186,7 @@ def conjugate_gradients(
             barrier(sync, threads)
         clock = _charge(spent, MULTIGRID, clock, scratch)
         before = rz
-        rz = dot(r, z, rank, threads, sync, parts)
+        rz = dot(r, z, rank, threads, sync, parts, 0)
         clock = _charge(spent, DOT, clock, scratch)
         if made == 0:
             p[part] = z[part]
@@ -196,13 +197,12 @@ def conjugate_gradients(
         multiply(finest, p, ap, rank)
         barrier(sync, threads)
         clock = _charge(spent, MULTIPLY, clock, scratch)
-        alpha = rz / dot(p, ap, rank, threads, sync, parts)
+        alpha = rz / dot(p, ap, rank, threads, sync, parts, 1)
         clock = _charge(spent, DOT, clock, scratch)
         _update_part(x[part], alpha, p[part], x[part])
         _update_part(r[part], -alpha, ap[part], r[part])
-        barrier(sync, threads)
         clock = _charge(spent, UPDATE, clock, scratch)
-        norm = dot(r, r, rank, threads, sync, parts) ** 0.5
+        norm = dot(r, r, rank, threads, sync, parts, 2) ** 0.5
         clock = _charge(spent, DOT, clock, scratch)
         made += 1
         if rank == 0:
@@ -228,7 +228,7 @@ def _first_residual(
     _update_part(b, -1.0, ap[part], finest.r[part])
     barrier(sync, threads)
     clock = _charge(spent, UPDATE, clock, scratch)
-    norm = dot(finest.r, finest.r, rank, threads, sync, parts) ** 0.5
+    norm = dot(finest.r, finest.r, rank, threads, sync, parts, 2) ** 0.5
     _charge(spent, DOT, clock, scratch)
     return float(norm)
 

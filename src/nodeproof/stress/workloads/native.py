@@ -55,8 +55,13 @@ Ints = NDArray[np.int32]
 Words = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-BARRIER_WORDS = 32  # arrivals and generation, each in a pair of cache lines of its own
-_GENERATION_OFFSET = 128
+BARRIER_WORDS = 48  # arrivals, generation and sleepers, each in a pair of cache lines of its own
+_GENERATION_OFFSET, _SLEEPERS_OFFSET = 128, 256
+_SPINS_BEFORE_SLEEP = 8000
+_FUTEX = {"x86_64": 202, "aarch64": 98, "ppc64le": 221, "s390x": 238, "riscv64": 98}.get(platform.machine(), -1)
+"""Number of the system call (arch/*/syscalls); where it is not known the call fails and the waiting loop spins."""
+_FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to this process
+_ALL = 1 << 30
 _SPINS_BEFORE_YIELD = 4000  # about 50 us: longer waits mean that another program has the core
 _CLOCK_MONOTONIC = 1
 _LOOK_S = 0.2
@@ -272,6 +277,9 @@ def stream_sum(typing: Any, target: Any, first: Any, second: Any, factor: Any) -
 
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
 _clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
+_syscall: Any = types.ExternalFunction(
+    "syscall", types.int64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
+)
 
 
 @kernel()
@@ -293,17 +301,29 @@ def relax(spins: int) -> int:
 
 @kernel()
 def barrier(sync: Words, threads: int) -> None:
-    """Wait until all threads have come here. `sync` holds BARRIER_WORDS zeros at first and serves one team."""
+    """Wait until all threads have come here. `sync` holds BARRIER_WORDS zeros at first and serves one team.
+
+    Whoever waits longer than a moment sleeps in the kernel: where other programs share the CPUs, one that has slept is put
+    back at once when it is woken, while one that has spun must wait for its turn again.
+    """
     arrivals = sync.ctypes.data
     generation = arrivals + _GENERATION_OFFSET
+    sleepers = arrivals + _SLEEPERS_OFFSET
     mine = load_atomic(generation)
     if add_atomic(arrivals, 1) == threads - 1:
         store_atomic(arrivals, 0)
-        store_atomic(generation, mine + 1)
+        add_atomic(generation, 1)
+        if add_atomic(sleepers, 0) > 0:
+            _syscall(_FUTEX, generation, _FUTEX_WAKE, _ALL, 0, 0, 0)
         return
-    spins = 0
+    for _ in range(_SPINS_BEFORE_SLEEP):
+        if load_atomic(generation) != mine:
+            return
+        pause()
+    add_atomic(sleepers, 1)
     while load_atomic(generation) == mine:
-        spins = relax(spins)
+        _syscall(_FUTEX, generation, _FUTEX_WAIT, mine & 0xFFFFFFFF, 0, 0, 0)
+    add_atomic(sleepers, -1)
 
 
 class _Compiled(Listener):
