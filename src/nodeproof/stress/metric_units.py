@@ -14,7 +14,7 @@ def metric_unit(key: str) -> str:
 
 
 def rate_text(rate: float, unit: str) -> str:
-    """``rate`` with four digits and a prefix: ``14.38 GFLOP/s``. Counts (``kernels/s``) and units with a prefix stay as they are."""
+    """``rate`` with four digits and a prefix: ``14.38 GFLOP/s``; counts and units that have a prefix stay as they are."""
     if unit in {"FLOP/s", "B/s"}:
         for size, prefix in _PREFIXES:
             if rate >= size:
