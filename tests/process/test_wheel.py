@@ -1,6 +1,7 @@
 """The distribution as others get it: its content, the same to the last byte each time, and that it runs where it is alone."""
 
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -10,6 +11,7 @@ import site
 import subprocess
 import sys
 import tarfile
+import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -18,14 +20,14 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from nodeproof import __version__
 from support.daemon import free_port, until
 
 ROOT = Path(__file__).parents[2]
 EPOCH = "1790000000"
-DEPENDENCIES = ("msgspec", "yaml", "rich", "markdown_it", "mdurl", "pygments")
-"""Modules of what the distribution depends on, for a clean environment without a network."""
 LEFT_BEHIND = {
     "src/nodeproof/__pycache__/errors.cpython-311.pyc",
     "tests/__pycache__/conftest.cpython-311-pytest-9.pyc",
@@ -99,8 +101,9 @@ def test_the_wheel_names_its_licence_needs_and_entry_points(built: tuple[Path, P
     assert (metadata["Name"], metadata["Version"]) == ("nodeproof", __version__)
     assert (metadata["License-Expression"], metadata["License-File"]) == ("Apache-2.0", "LICENSE")
     assert metadata["Requires-Python"] == ">=3.11"
-    always = {need.split(">=")[0].lower() for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need}
-    assert always == {"msgspec", "pyyaml", "rich"}
+    always = {need.lower() for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert always == {need.lower() for need in project["dependencies"]}
     assert dict(entries["console_scripts"]) == {"nodeproof": "nodeproof.cli.main:main"}
     assert set(entries["nodeproof.collectors"]) >= COLLECTORS
     assert "Tag: py3-none-any" in tags
@@ -135,6 +138,23 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def lent_modules() -> set[Path]:
+    """Top-level modules and packages of everything that the distribution depends on, as they lie in this environment."""
+    waiting, seen = ["nodeproof"], {"nodeproof"}
+    places: set[Path] = set()
+    while waiting:
+        distribution = importlib.metadata.distribution(waiting.pop())
+        for need in map(Requirement, distribution.requires or ()):
+            name = canonicalize_name(need.name)
+            if name not in seen and (need.marker is None or need.marker.evaluate({"extra": ""})):
+                seen.add(name)
+                waiting.append(name)
+        if canonicalize_name(distribution.name) != "nodeproof":
+            tops = {Path(file.parts[0]) for file in distribution.files or () if file.suffix in {".py", ".so"}}
+            places |= {Path(str(distribution.locate_file(top))) for top in tops}
+    return places
+
+
 class Installed:
     """A clean environment that holds the wheel, and commands run there with nothing of ours in reach."""
 
@@ -158,12 +178,8 @@ class Installed:
         assert done.returncode == 0, done.stderr
         # No index within reach: lend the clean environment what this one has, and nothing else of it.
         target = next(self.venv.glob("lib/python3*/site-packages"))
-        for name in (*DEPENDENCIES, "_yaml"):
-            found = importlib.util.find_spec(name)
-            if found is not None and found.origin is not None:
-                place = Path(found.origin)
-                place = place.parent if place.stem == "__init__" else place
-                (target / place.name).symlink_to(place)
+        for place in lent_modules():
+            (target / place.name).symlink_to(place)
         return "the wheel's dependencies were lent by the environment of the tests: no package index could be reached"
 
     def _pip(self, *options: str) -> "subprocess.CompletedProcess[str]":
@@ -249,6 +265,6 @@ def test_a_daemon_serves_and_ends(installed: Installed, daemon: "tuple[subproces
 
     body = until(page, "a page with rates", 20.0)
     assert "nodeproof_memory_" in body
-    assert (installed.folder / "state" / "nodeproof" / "snapshot" / "snapshot.json").is_file()
+    until((installed.folder / "state" / "nodeproof" / "snapshot" / "snapshot.json").is_file, "the node's snapshot")
     child.send_signal(signal.SIGTERM)
     assert child.wait(15) == 0
