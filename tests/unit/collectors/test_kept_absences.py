@@ -46,6 +46,7 @@ def test_a_copy_is_the_same_absence_without_a_past() -> None:
                 raise NoData(Absence.READ_ERROR, "broken", remedy="mend it") from None
         except NoData as absence:
             return absence
+        raise AssertionError("the file is there")
 
     original = caught()
     copy = original.again()

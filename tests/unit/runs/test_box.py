@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodeproof.hardware.watch import BoxWatch, Settings
+from nodeproof.hardware.probe import HardwareProbe, Settings
 from nodeproof.host.machine import Machine
 from nodeproof.model.hardware import HardwareReport, Sensitivity, Validity
 from nodeproof.model.run import RunStatus
@@ -13,7 +13,7 @@ from support.runs import QUICK, Bench, Scripted, script
 
 
 def watch() -> HardwareEvidence:
-    return BoxWatch(Machine.here(), Settings(period_s=0.25, first_window_s=0.05, devices=()))
+    return HardwareProbe(Machine.here(), Settings(period_s=0.25, first_window_s=0.05, devices=()))
 
 
 def test_a_run_with_the_real_evidence(tmp_path: Path) -> None:
