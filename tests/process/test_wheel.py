@@ -85,6 +85,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(tree: Path, built: tuple[P
     sources = {path.relative_to(tree / "src").as_posix() for path in (tree / "src").rglob("*.py")}
     assert {name for name in ours if name.endswith(".py")} == sources
     assert "nodeproof/py.typed" in ours
+    static = tree / "src" / "nodeproof" / "web" / "static"
+    page = {path.relative_to(tree / "src").as_posix() for path in static.rglob("*") if path.is_file()}
+    assert {"nodeproof/web/static/index.html", "nodeproof/web/static/vendor/LICENSE.preact"} <= page <= ours
     assert not [name for name in ours if name.endswith((".pyc", ".so")) or "test_" in name or "__pycache__" in name]
     assert names - ours == {f"{info}/{part}" for part in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")}
 

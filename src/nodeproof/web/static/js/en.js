@@ -7,7 +7,7 @@ export default {
   "nav.label": "Pages",
   "component.chassis": "Chassis",
   "component.cpu": "CPU",
-  "component.daemon": "nodeproof itself",
+  "component.daemon": "Daemon",
   "component.disk": "Disk",
   "component.gpu": "GPU",
   "component.memory": "Memory",

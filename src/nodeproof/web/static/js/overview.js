@@ -240,9 +240,11 @@ export function Overview() {
   const whole = parts.snapshot;
   const health = whole.health;
   const names = ordered(parts);
-  const cards = [...names.filter((name) => parts[name].metrics.length > 0), ...names.filter((name) => parts[name].metrics.length === 0)];
+  const cards = (wanted) =>
+    names.filter((name) => parts[name].metrics.length > 0 === wanted).map((name) => html`<${Card} key=${name} name=${name} part=${parts[name]} health=${health} />`);
   return html`<${Verdict} health=${health} />
-    <div class="cards">${cards.map((name) => html`<${Card} key=${name} name=${name} part=${parts[name]} health=${health} />`)}</div>
+    <div class="cards">${cards(true)}</div>
+    <div class="cards">${cards(false)}</div>
     <div class="columns"><${Findings} health=${health} /><${Unknowns} health=${health} /></div>
     <${Specs} parts=${parts} whole=${whole} />`;
 }

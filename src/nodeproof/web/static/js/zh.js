@@ -7,7 +7,7 @@ export default {
   "nav.label": "页面",
   "component.chassis": "机箱",
   "component.cpu": "CPU",
-  "component.daemon": "nodeproof 自身",
+  "component.daemon": "守护进程",
   "component.disk": "磁盘",
   "component.gpu": "GPU",
   "component.memory": "内存",
