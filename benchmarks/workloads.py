@@ -157,8 +157,8 @@ def hpl(source: Path, build: Path, order: int) -> Iterator[Comparison]:
     }
     block, grid, kernel = max(trials, key=lambda key: trials[key])
     remark = (
-        f"HPL 2.3 {digest(source)}, mpicc -O3 -march=native, Debian OpenBLAS and Open MPI, N={order}, best of {len(trials)} trials: "
-        f"NB={block}, {grid[0]}x{grid[1]}, kernel {kernel or 'own choice'}"
+        f"HPL 2.3 {digest(source)}, mpicc -O3 -march=native, Debian OpenBLAS and Open MPI, N={order}, best of "
+        f"{len(trials)} trials: NB={block}, {grid[0]}x{grid[1]}, kernel {kernel or 'own choice'}"
     )
     side = Side("built in", lambda: figure(ours("hpl", "--order", str(order), "--tests", "1"), "gflops"))
     yield Comparison("HPL", "GFLOP/s", 1.0, side, Side("xhpl", lambda: run_xhpl(folder, order, block, grid, kernel)), remark)
@@ -245,8 +245,8 @@ def compare(comparison: Comparison, least: int, minutes: float, quiet_s: float) 
             break
     met = high >= comparison.target
     row = (
-        f"| {comparison.title} | {statistics.median(ours_figures):.1f} | {comparison.peer.name} {statistics.median(peer_figures):.1f} "
-        f"| {comparison.unit} | {len(ratios)} | {middle:.3f} ({low:.3f} to {high:.3f}) | {comparison.target:.2f} "
+        f"| {comparison.title} | {statistics.median(ours_figures):.1f} "
+        f"| {comparison.peer.name} {statistics.median(peer_figures):.1f} | {comparison.unit} | {len(ratios)} | {middle:.3f} ({low:.3f} to {high:.3f}) | {comparison.target:.2f} "
         f"| {'met' if met else 'not met'}{'' if narrow else '; interval wider than +-3 %'} | {comparison.remark} |"
     )
     return row, met
