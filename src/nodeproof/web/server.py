@@ -8,7 +8,7 @@ from collections.abc import Collection
 import uvicorn
 
 from nodeproof.errors import UsageError
-from nodeproof.host import listen
+from nodeproof.host import allocator, listen
 from nodeproof.web.application import make_application
 from nodeproof.web.feed import Feed
 
@@ -31,6 +31,7 @@ class WebServer:
                 f"will not listen on {address}: others can reach it, and this version has neither token nor TLS for them; "
                 "listen on 127.0.0.1 and come through ssh -L"
             )
+        allocator.return_large_blocks()
         self._socket = listen.bind(bound, _REMEDY)
         self.feed = Feed(directory)
         self._server = uvicorn.Server(

@@ -46,3 +46,32 @@ def test_threads_allocate_from_the_arena_of_the_main_thread() -> None:
 def test_a_library_without_arenas_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: object())
     assert allocator.share_one_arena() is False
+
+
+LARGE = """
+import ctypes
+from nodeproof.host.allocator import return_large_blocks
+print(return_large_blocks())
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = (ctypes.c_size_t,)
+libc.free.argtypes = (ctypes.c_void_p,)
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * 4096
+before = resident()
+large, small = [], []
+for _ in range(100):
+    large.append(libc.malloc(100_000))
+    ctypes.memset(large[-1], 1, 100_000)
+    small.append(libc.malloc(100))
+for place in large:
+    libc.free(place)
+print(resident() - before < 2_000_000)
+"""
+
+
+def test_large_blocks_go_back_to_the_kernel_at_once() -> None:
+    """A small block after each large one keeps the heap from shrinking: ten megabytes would stay."""
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nTrue\n"

@@ -5,6 +5,7 @@ import signal
 
 from nodeproof import log
 from nodeproof.cli.options import load_config
+from nodeproof.host.allocator import share_one_arena
 from nodeproof.host.signals import Signals
 
 __all__ = ["run"]
@@ -16,6 +17,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until told to end. Needs no daemon: without one it says so."""
     from nodeproof.web.server import WebServer  # noqa: PLC0415 - asyncio and Starlette, after the options are known to be good
 
+    share_one_arena()
     log.setup("warning")
     config = load_config(options)
     directory = options.snapshot_dir or config.snapshot.dir
