@@ -64,14 +64,18 @@ large, small = [], []
 for _ in range(100):
     large.append(libc.malloc(100_000))
     ctypes.memset(large[-1], 1, 100_000)
-    small.append(libc.malloc(100))
+    small.append(libc.malloc(20_000))
+full = resident()
 for place in large:
     libc.free(place)
-print(resident() - before < 2_000_000)
+print(resident() - before < 0.7 * (full - before))
 """
 
 
 def test_large_blocks_go_back_to_the_kernel_at_once() -> None:
-    """A small block after each large one keeps the heap from shrinking: ten megabytes would stay."""
+    """A small block after each large one keeps the heap from shrinking: all ten megabytes would stay.
+
+    About half of them come out of the room at the top of the heap, which glibc uses up before it maps a block of its own.
+    """
     done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
     assert done.stdout == "True\nTrue\n"
