@@ -57,6 +57,7 @@ def test_check_tells_a_running_daemon_from_a_killed_one(daemon: Daemon) -> None:
 
 def test_check_tells_a_frozen_daemon(daemon: Daemon) -> None:
     daemon.start()
+    daemon.until_check(0, 1, 2)
     daemon.send(signal.SIGSTOP)
     os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
     done = daemon.until_check(3)
