@@ -244,11 +244,11 @@ def compare(comparison: Comparison, least: int, minutes: float, quiet_s: float) 
         if len(ratios) >= least and (narrow or time.monotonic() > deadline):
             break
     met = high >= comparison.target
-    row = (
-        f"| {comparison.title} | {statistics.median(ours_figures):.1f} "
-        f"| {comparison.peer.name} {statistics.median(peer_figures):.1f} | {comparison.unit} | {len(ratios)} | {middle:.3f} ({low:.3f} to {high:.3f}) | {comparison.target:.2f} "
-        f"| {'met' if met else 'not met'}{'' if narrow else '; interval wider than +-3 %'} | {comparison.remark} |"
-    )
+    verdict = ("met" if met else "not met") + ("" if narrow else "; interval wider than +-3 %")
+    peer = f"{comparison.peer.name} {statistics.median(peer_figures):.1f}"
+    ratio = f"{middle:.3f} ({low:.3f} to {high:.3f})"
+    cells = [comparison.title, f"{statistics.median(ours_figures):.1f}", peer, comparison.unit, str(len(ratios)), ratio]
+    row = f"| {' | '.join([*cells, f'{comparison.target:.2f}', verdict, comparison.remark])} |"
     return row, met
 
 
