@@ -17,7 +17,7 @@ from nodeproof.web.guard import Guard
 from nodeproof.web.static_files import load_static
 from nodeproof.web.stream import EventStreams
 
-__all__ = ["make_application"]
+__all__ = ["Endpoint", "make_application"]
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _READ = ["GET"]

@@ -16,7 +16,7 @@ from nodeproof.model.snapshot import SCHEMA_VERSION, CompSnapshot, DaemonState, 
 from nodeproof.sinks.snapshot_names import GLOBAL_FILE, component_of_file
 from nodeproof.sinks.snapshot_reader import read_state
 
-__all__ = ["WHOLE", "Feed", "Part", "View", "all_specs"]
+__all__ = ["WHOLE", "Feed", "Part", "Stamp", "View", "all_specs"]
 
 WHOLE = "snapshot"
 """Key of ``snapshot.json`` among the parts; no component may be called so in it."""

@@ -10,6 +10,7 @@ __all__ = [
     "DOT",
     "MULTIGRID",
     "MULTIPLY",
+    "SLOTS",
     "STRIDE",
     "TIMERS",
     "TOTAL",
