@@ -5,6 +5,7 @@ into a pipe (``signal.set_wakeup_fd``), and :meth:`Signals.wait` reads it there.
 """
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -21,11 +22,14 @@ class Signals:
         self._numbers = numbers
         self._previous: dict[signal.Signals, object] = {}
         self._reader, self._writer = -1, -1
+        self._poll = select.poll()
         self._previous_fd = -1
 
     def __enter__(self) -> Self:
         """Begin to collect."""
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._reader, select.POLLIN)
         self._previous_fd = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in self._numbers:
             self._previous[number] = signal.signal(number, _ignore)
@@ -41,7 +45,8 @@ class Signals:
 
     def wait(self, timeout_s: float) -> set[signal.Signals]:
         """The signals that have come, or come within ``timeout_s``; empty after that time."""
-        select.select([self._reader], [], [], max(0.0, timeout_s))
+        # poll, since select knows no descriptor above 1023; rounded up, so as not to spin through the last millisecond.
+        self._poll.poll(math.ceil(1000 * max(0.0, timeout_s)))
         arrived = b""
         with contextlib.suppress(BlockingIOError):
             arrived = os.read(self._reader, 4096)

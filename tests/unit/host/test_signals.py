@@ -1,9 +1,12 @@
 """Signals of a waiting main thread."""
 
 import os
+import resource
 import signal
 import threading
 import time
+
+import pytest
 
 from nodeproof.host.signals import Signals
 
@@ -36,3 +39,20 @@ def test_a_signal_nobody_asked_for_is_not_reported() -> None:
             assert signals.wait(0.2) == set()
     finally:
         signal.signal(signal.SIGUSR1, previous)
+
+
+def test_more_than_a_thousand_open_files_hide_no_signal() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1100
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"this process may open no more than {hard} files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    held = [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(1030)]
+    try:
+        with Signals(signal.SIGHUP) as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signals.wait(1.0) == {signal.SIGHUP}
+    finally:
+        for fd in held:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
