@@ -70,6 +70,10 @@ class KeptFile:
         with self._lock:
             self._close()
 
+    def __del__(self) -> None:
+        """A tree that is dropped without :meth:`FileTree.close` takes its descriptors with it."""
+        self._close()
+
     def _close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)

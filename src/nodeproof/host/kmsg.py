@@ -84,6 +84,10 @@ class KmsgChannel:
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        """A log that is dropped unclosed takes its descriptor with it."""
+        self.close()
+
     def suspended_s(self) -> float:
         """Time the machine was suspended since boot: what the log's clock lacks. 0 for a recorded log."""
         if not self.is_device:

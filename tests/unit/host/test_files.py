@@ -1,4 +1,5 @@
 import errno
+import gc
 import os
 from pathlib import Path
 
@@ -147,3 +148,21 @@ def test_names_that_are_no_utf_8_are_legible_in_messages(tree: FileTree) -> None
         tree.read(odd)
     assert caught.value.reason == "/proc/\ufffd: No such file or directory"
     assert (legible("eth0"), legible("\u00e9"), legible(os.fsdecode(b"\xff0"))) == ("eth0", "\u00e9", "\ufffd0")
+
+
+def test_a_tree_that_is_dropped_unclosed_holds_no_descriptor(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "stat").write_bytes(b"cpu 1\n")
+
+    def held() -> list[str]:
+        links = (
+            os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")
+        )
+        return [link for link in links if link.startswith(str(tmp_path))]
+
+    tree = FileTree(str(tmp_path))
+    assert tree.read_kept("/proc/stat") == b"cpu 1\n"
+    assert held() == [str(tmp_path / "proc" / "stat")]
+    del tree
+    gc.collect()
+    assert held() == []
