@@ -79,7 +79,7 @@ class Runtime:
         self._looked = False
         self._started_s = machine.clock.now().mono_s
         # A beat's grid is not exact to the millisecond: half a beat early is in time.
-        self._judge_every_s = max(self.interval_s, min(FEATURE_INTERVALS_S[Feature.HEALTH].values())) - self.interval_s / 2
+        self._judge_every_s = max(self.interval_s, *FEATURE_INTERVALS_S[Feature.HEALTH].values()) - self.interval_s / 2
 
     @property
     def components(self) -> frozenset[str]:

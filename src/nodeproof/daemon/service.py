@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _FIRST_VERDICT_S = 2.5
 """Rates need two readings: the first verdict is given after this time, when the quickest collectors have them."""
 
-_AFTER_COLLECTORS_S = 0.05
+_AFTER_COLLECTORS_S = 0.008
 """The publisher follows the collectors of its beat, while they are still in the processor's caches."""
 
 
