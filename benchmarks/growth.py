@@ -6,8 +6,8 @@
 All figures are CPU time. The collectors run on recorded files, so what the kernel spends on making the content of ``/proc`` and
 ``/sys`` is not in them (``observe.py`` measures that on a real host); everything that the daemon itself does is.
 
-* *cycle*: a second of the daemon at default cadences, as the mean of six in a row, so that every cadence has its share in it:
-  collectors, sinks, health. ``min`` is the cheapest six seconds, ``median`` the ordinary ones; slow groups (those that the
+* *cycle*: a second of the daemon at default cadences, as the mean of ten in a row, so that every cadence has its share in it:
+  collectors, sinks, health. ``min`` is the cheapest ten seconds, ``median`` the ordinary ones; slow groups (those that the
   catalogue gives a period) come in some of them. ``worst`` is the dearest single second.
 * *all*: the mean of all seconds, slow sources on threads of their own included: what the daemon costs.
 * *at once*: every collector and a judgement in one second, though they are never all due together.

@@ -17,7 +17,7 @@ LARGE = Size(256, 64, 64)
 HALF = Size(128, 32, 32)
 DOUBLE = 2.6
 """Twice the host may cost so many times as much: twice, and the noise of the machine that measures."""
-ROUND = 24
+ROUND = 30
 ROUNDS = 12
 
 pytestmark = pytest.mark.timeout(180)
@@ -42,7 +42,7 @@ def _running(size: Size, parent: str | None) -> Iterator[Daemon]:
 
 
 def _cheapest(daemon: Daemon) -> float:
-    """Mean cost of the cheapest six cycles in a row of one round, as on the machine that the limit is meant for."""
+    """Mean cost of the cheapest ten cycles in a row of one round, as on the machine that the limit is meant for."""
     costs: list[float] = []
     yardsticks: list[float] = []
     for _ in range(ROUND):

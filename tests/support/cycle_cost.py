@@ -46,12 +46,12 @@ def total(costs: Costs) -> float:
 
 
 _BEAT_S = 1.0
-_WINDOW = 6
-"""Beats after which everything with a cadence of 1, 2 or 3 s has run equally often."""
+_WINDOW = 10
+"""Beats in which everything that is done each 1, 2, 3 or 5 s has its share."""
 
 
 def windows(beats: Sequence[float]) -> list[float]:
-    """Mean of each six in a row."""
+    """Mean of each ten in a row."""
     return [sum(beats[first : first + _WINDOW]) / _WINDOW for first in range(len(beats) - _WINDOW + 1)]
 
 
