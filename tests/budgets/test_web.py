@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon import Daemon, environment, free_port, until
+from support.compiled import compiled_environment
+from support.daemon import Daemon, free_port, until
 
 RESIDENT_LIMIT = 40 * 1024 * 1024
 READERS = 20
@@ -29,7 +30,8 @@ pytestmark = pytest.mark.timeout(90)
 def started(command: str, config: Path, port: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A command with the page, from when it answers until the end of the block."""
     argv = [sys.executable, "-m", "nodeproof", command, "-c", str(config), *more]
-    with subprocess.Popen(argv, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    env = compiled_environment(config.parent / "compiled")
+    with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             until(lambda: fetch(port, "/api/snapshot") == 200, f"{command} answers")
             yield process
