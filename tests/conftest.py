@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What this machine lacks, so that a check which did not run is seen."""
+    if record := os.environ.get("NODEPROOF_FAILED_TESTS"):
+        failed = [report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ())]
+        Path(record).write_text("\n".join(dict.fromkeys(failed)), encoding="utf-8")
     if _ABSENT:
         terminalreporter.section("not checked here")
         for line in sorted(set(_ABSENT)):
