@@ -23,7 +23,7 @@ LINT: tuple[tuple[str, list[str]], ...] = (
     ("locked tools", [sys.executable, "tools/check_lock.py"]),
 )
 FAILED = "build/failed-tests.txt"
-MOST_SECOND_LOOKS = 10
+MOST_SECOND_LOOKS = 25
 TESTS = [sys.executable, "-m", "pytest", "--cov", "--cov-report=term:skip-covered", f"--cov-report=json:{COVERAGE}"]
 ROOMS = [sys.executable, "tools/check_coverage.py", COVERAGE]
 
