@@ -5,6 +5,7 @@ and is named in the last line when that summary does not say it. ``--lint`` leav
 """
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,10 @@ ROOMS = [sys.executable, "tools/check_coverage.py", COVERAGE]
 def holds(name: str, command: list[str]) -> bool:
     """Run one check under its name."""
     print(f"== {name}", flush=True)
-    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if code < 0:
+        print(f"1 failed: {name} was ended by {signal.Signals(-code).name}", flush=True)
+    return code == 0
 
 
 def second_look() -> bool:
