@@ -31,8 +31,6 @@ _HARDWARE = r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]:\s*"
 _DEVICE = r"([^\s():,]{1,64})"
 _STATUS_UC = 1 << 61
 """IA32_MCi_STATUS.UC: the error was not corrected (Intel SDM volume 3B, 17.3.2.2; the same bit on AMD)."""
-_XIDS_OF_PROGRAMS = frozenset({"13", "31", "43", "45"})
-"""Xids that a faulting program causes, or that follow its end; the hardware is not accused."""
 _NO_DEFECT = "operation not supported"
 _REMOVABLE = re.compile(r"(?:fd|sr)\d+\Z")
 _GRAVE_SENSE = frozenset({"Medium Error", "Hardware Error", "Aborted Command"})
@@ -204,12 +202,33 @@ def _bug(match: re.Match[str]) -> _Found:
 
 
 def _xid(match: re.Match[str]) -> _Found:
-    severity = _INFO if match[2] in _XIDS_OF_PROGRAMS else _WARNING
-    return _Found(EventKind.XID, severity, _pci_address(match[1]), match[2])
+    from nodeproof.sources.xid_catalogue import xid_entry  # noqa: PLC0415 - most machines never write one
+
+    return _Found(EventKind.XID, xid_entry(match[2], match.string).severity, _pci_address(match[1]), match[2])
 
 
 def _sxid(match: re.Match[str]) -> _Found:
-    return _Found(EventKind.SXID, _CRITICAL if match[3] else _WARNING, _pci_address(match[1]), match[2])
+    from nodeproof.sources.xid_catalogue import sxid_entry  # noqa: PLC0415 - the same
+
+    return _Found(EventKind.SXID, sxid_entry(match[2], match.string).severity, _pci_address(match[1]), match[2])
+
+
+def _amdgpu(match: re.Match[str]) -> _Found:
+    said = match[2]
+    if said.startswith("ring "):
+        return _Found(EventKind.ACCELERATOR, _CRITICAL, match[1].lower(), "amdgpu_hang")
+    if said.startswith("GPU reset"):
+        failed = match[3] is not None
+        code = "amdgpu_reset_failed" if failed else "amdgpu_reset"
+        return _Found(EventKind.ACCELERATOR, _CRITICAL if failed else _WARNING, match[1].lower(), code)
+    return _Found(EventKind.ACCELERATOR, _CRITICAL, match[1].lower(), "amdgpu_ras")
+
+
+def _ascend(match: re.Match[str]) -> _Found:
+    device = re.search(r"(?i)\bdev(?:ice)?[ _]?id\s*[=:]?\s*(\d{1,3})\b", match.string)
+    lost = re.search(r"(?i)heart[ _-]?beat", match.string) is not None
+    code, severity = ("ascend_heartbeat", _CRITICAL) if lost else ("ascend_error", _WARNING)
+    return _Found(EventKind.ACCELERATOR, severity, f"npu_id={int(device[1])}" if device is not None else "", code)
 
 
 _K = EventKind
@@ -231,6 +250,19 @@ _RULES: tuple[_Rule, ...] = (
     # NVIDIA
     _Rule("SXid", rf"nvidia-nvswitch\d+: SXid \((?:PCI:)?{_PCI}\): (\d{{1,6}}), (?:(Fatal)\b)?", _sxid),
     _Rule("NVRM: Xid", rf"NVRM: Xid \((?:PCI:)?{_PCI}\): (\d{{1,5}})(?![\d\w.:])", _xid),
+    # AMD and Ascend
+    _Rule(
+        "amdgpu",
+        rf"amdgpu {_PCI}: (?:amdgpu: )?(ring \S{{1,32}} timeout|GPU reset(?:\(\d+\))? (?:begin|succeeded|(failed))"
+        r"|(?:socket: \d+,? die: \d+,? )?[1-9]\d{0,18} (?:new )?(?:uncorrectable|deferred) hardware errors detected)",
+        _amdgpu,
+    ),
+    _Rule(
+        "ascend",
+        r"\[?ascend\]? ?(?:\[[\w-]{1,32}\] ?){0,3}[^\n]{0,200}?"
+        r"(?i:\berror\b|heart[ _-]?beat[^\n]{0,40}(?:lost|time ?out|abnormal))",
+        _ascend,
+    ),
     # Machine checks and memory
     _Rule(
         "Machine Check",

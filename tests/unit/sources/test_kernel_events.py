@@ -210,13 +210,33 @@ _LINES: list[tuple[str, EventKind, Severity, str, str]] = [
     (
         "NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
         _K.XID,
-        _W,
+        _C,
         "0000:05:00",
         "79",
     ),
-    ("NVRM: Xid (PCI:00000018:01:00.0): 48, Double Bit ECC Error", _K.XID, _W, "0018:01:00.0", "48"),
+    ("NVRM: Xid (PCI:0000:05:00): 777, something new", _K.XID, _W, "0000:05:00", "777"),
+    # AMD and Ascend
+    (
+        "amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=11, emitted seq=13",
+        _K.ACCELERATOR,
+        _C,
+        "0000:03:00.0",
+        "amdgpu_hang",
+    ),
+    ("amdgpu 0000:03:00.0: amdgpu: GPU reset begin!", _K.ACCELERATOR, _W, "0000:03:00.0", "amdgpu_reset"),
+    ("amdgpu 0000:03:00.0: amdgpu: GPU reset(2) failed", _K.ACCELERATOR, _C, "0000:03:00.0", "amdgpu_reset_failed"),
+    (
+        "amdgpu 0000:83:00.0: amdgpu: socket: 0, die: 0, 2 new uncorrectable hardware errors detected in umc block",
+        _K.ACCELERATOR,
+        _C,
+        "0000:83:00.0",
+        "amdgpu_ras",
+    ),
+    ("[ascend] [drv_pcie] device heartbeat lost, dev_id=3", _K.ACCELERATOR, _C, "npu_id=3", "ascend_heartbeat"),
+    ("[ascend] [ERROR] [devmm] alloc failed", _K.ACCELERATOR, _W, "", "ascend_error"),
+    ("NVRM: Xid (PCI:00000018:01:00.0): 48, Double Bit ECC Error", _K.XID, _C, "0018:01:00.0", "48"),
     ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", _K.SXID, _C, "0000:c1:00.0", "20034"),
-    ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress", _K.SXID, _W, "0000:c1:00.0", "12028"),
+    ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress", _K.SXID, _I, "0000:c1:00.0", "12028"),
 ]
 
 _NO_EVENTS = [
