@@ -7,7 +7,7 @@ memory that nobody uses (a megabyte within minutes, and it grows).
 
 import ctypes
 
-__all__ = ["return_large_blocks", "share_one_arena"]
+__all__ = ["give_back", "return_large_blocks", "share_one_arena"]
 
 _M_ARENA_MAX = -8
 _M_TRIM_THRESHOLD = -1
@@ -20,6 +20,13 @@ def share_one_arena() -> bool:
     """Have all threads of this process share one arena; False where the library knows no arenas. Call it before they start."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and mallopt(_M_ARENA_MAX, 1) == 1
+
+
+def give_back() -> None:
+    """Return to the kernel what is free at this moment: a start frees much that lies between things that stay."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def return_large_blocks() -> bool:

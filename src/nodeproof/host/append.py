@@ -48,6 +48,13 @@ class AppendFile:
                 raise write_error(self.path, error) from None
             self.size += len(lines)
 
+    def sync(self) -> None:
+        """Wait until all of it is on the disk. Raises WriteError."""
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            raise write_error(self.path, error) from None
+
     def still_there(self) -> bool:
         """Whether the name still stands for this file: somebody may have removed or replaced it."""
         try:

@@ -58,6 +58,10 @@ class Commands(Protocol):
         """Full path of ``program``, or None."""
         ...
 
+    def lent(self, program: str) -> bool:
+        """Whether a process with more rights runs ``program`` for us (:mod:`nodeproof.host.reader`)."""
+        ...
+
     def run(self, argv: Sequence[str], *, deadline_s: float, subject: str = "") -> CommandResult:
         """Run ``argv`` to its end. Raises CommandError.
 
@@ -99,6 +103,11 @@ class HostCommands:
             if folder and os.path.isfile(path) and os.access(path, os.X_OK):
                 return path
         return None
+
+    def lent(self, program: str) -> bool:
+        """Never: they run with the rights of this process."""
+        del program
+        return False
 
     def run(self, argv: Sequence[str], *, deadline_s: float, subject: str = "") -> CommandResult:
         """Run ``argv`` to its end, at most ``deadline_s`` seconds. Raises CommandError."""

@@ -348,8 +348,8 @@ def _await_start(spec: JobSpec, keeper: "subprocess.Popen[bytes]", control: sock
         answer = b""
     control.settimeout(None)
     state = board.read()
-    if answer == READY and state.get("state") == "running":
-        return
+    if answer == READY and state.get("state") != "failed":
+        return  # a short program may have ended before we came to look
     control.close()
     try:
         keeper.wait(_KEEPER_DEATH_S)

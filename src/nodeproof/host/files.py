@@ -13,9 +13,11 @@ from typing import TypeVar
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.filesystems import Space, space
 
-__all__ = ["FileTree", "KeptFile", "absence_of", "legible"]
+__all__ = ["FileTree", "KeptFile", "Opener", "absence_of", "legible", "open_here"]
 
 _T = TypeVar("_T")
+Opener = Callable[[str], int]
+"""Opens a path for reading without waiting; raises OSError."""
 
 _CHUNK_BYTES = 65536
 _MAX_BYTES = 64 * 1024 * 1024
@@ -24,6 +26,11 @@ _MAX_BYTES = 64 * 1024 * 1024
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ESRCH}
 _DENIED = {errno.EACCES, errno.EPERM}
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.ENODATA, errno.EINVAL}
+
+
+def open_here(path: str) -> int:
+    """Open ``path`` with the rights of this process. Raises OSError."""
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def legible(name: str) -> str:
@@ -48,9 +55,10 @@ def absence_of(error: OSError, path: str) -> NoData:
 class KeptFile:
     """One hot file, opened once and read from its start each time."""
 
-    def __init__(self, path: str, shown: str) -> None:
+    def __init__(self, path: str, shown: str, opener: Opener = open_here) -> None:
         self._path = path
         self._shown = shown
+        self._opener = opener
         self._fd = -1
         self._lock = threading.Lock()
 
@@ -59,7 +67,7 @@ class KeptFile:
         with self._lock:
             try:
                 if self._fd < 0:
-                    self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+                    self._fd = self._opener(self._path)
                 return _pread_all(self._fd)
             except OSError as error:
                 self._close()
@@ -101,8 +109,9 @@ class FileTree:
     Paths are given as the machine itself would write them (``/proc/stat``); messages show them that way too.
     """
 
-    def __init__(self, root: str = "/") -> None:
+    def __init__(self, root: str = "/", opener: Opener = open_here) -> None:
         self.root = root.rstrip("/")
+        self.opener = opener
         self._kept: dict[str, KeptFile] = {}
 
     def real(self, path: str) -> str:
@@ -117,7 +126,7 @@ class FileTree:
         """Content of ``path`` through a descriptor that stays open. Raises NoData."""
         kept = self._kept.get(path)
         if kept is None:
-            kept = self._kept[path] = KeptFile(self.real(path), path)
+            kept = self._kept[path] = KeptFile(self.real(path), path, self.opener)
         return kept.read()
 
     def read_text(self, path: str) -> str:
@@ -164,6 +173,17 @@ class FileTree:
 
         return self._guard("adjtimex(2)", lambda _: adjtimex())
 
+    def tcp_sockets(self, family: int) -> bytes:
+        """Every TCP socket of an address family as netlink messages (:mod:`nodeproof.host.sock_diag`). Raises NoData.
+
+        The kernel tells of our own network namespace only: below a moved root that is another one.
+        """
+        if self.root:
+            raise NoData(Absence.UNSUPPORTED, "sock_diag(7) tells of the namespace of this process only")
+        from nodeproof.host.sock_diag import tcp_sockets  # noqa: PLC0415 - a socket only where somebody asks
+
+        return self._guard("sock_diag(7)", lambda _: tcp_sockets(family))
+
     def close(self) -> None:
         """Close all kept files."""
         for kept in self._kept.values():
@@ -176,9 +196,8 @@ class FileTree:
         except OSError as error:
             raise absence_of(error, path) from None
 
-    @staticmethod
-    def _read_once(real: str) -> bytes:
-        fd = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    def _read_once(self, real: str) -> bytes:
+        fd = self.opener(real)
         try:
             return _read_all(fd)
         finally:

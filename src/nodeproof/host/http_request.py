@@ -22,7 +22,7 @@ class BadRequest(Exception):  # noqa: N818 - an answer to the client, not a fail
 
 
 class Request(NamedTuple):
-    """A request without a body."""
+    """A request."""
 
     method: str
     path: str
@@ -31,6 +31,9 @@ class Request(NamedTuple):
     headers: dict[str, str]
     """By lower-case name; repeated fields joined with commas."""
     keep_alive: bool
+    body_bytes: int = 0
+    """Length of the body that follows the head."""
+    body: bytes = b""
 
     def accepts_gzip(self) -> bool:
         """Whether the client asked for gzip."""
@@ -38,8 +41,8 @@ class Request(NamedTuple):
         return weights.get("gzip", weights.get("*", 0.0)) > 0
 
 
-def parse_head(head: bytes) -> Request:
-    """The request whose head, without the empty line at its end, is ``head``. Raises BadRequest."""
+def parse_head(head: bytes, most_body_bytes: int = 0) -> Request:
+    """The request whose head, without the empty line at its end, is ``head``; its body is still to come. Raises BadRequest."""
     lines = head.split(b"\r\n")
     if any(_NOT_IN_HEAD.search(line) for line in lines):
         raise BadRequest(400, "control characters in the request head")
@@ -47,12 +50,28 @@ def parse_head(head: bytes) -> Request:
     headers = _fields(lines[1:])
     if version == "HTTP/1.1" and "host" not in headers:
         raise BadRequest(400, "no Host field")
-    if "transfer-encoding" in headers or headers.get("content-length", "0") != "0":
-        raise BadRequest(413, "no request here has a body")
+    body_bytes = _body_bytes(headers, most_body_bytes)
     path, _, query = target.partition("?")
     tokens = {token.strip().lower() for token in headers.get("connection", "").split(",")}
     keep_alive = "close" not in tokens and (version == "HTTP/1.1" or "keep-alive" in tokens)
-    return Request(method, path, query, headers, keep_alive)
+    return Request(method, path, query, headers, keep_alive, body_bytes)
+
+
+def _body_bytes(headers: dict[str, str], most: int) -> int:
+    length = headers.get("content-length", "0")
+    if not most:
+        if "transfer-encoding" in headers or length != "0":
+            raise BadRequest(413, "no request here has a body")
+        return 0
+    if "transfer-encoding" in headers:
+        raise BadRequest(411, "say how long the body is (Content-Length)")
+    if "expect" in headers:
+        raise BadRequest(417, "no expectation is met here; send the body with the head")
+    if not (length.isascii() and length.isdecimal()):
+        raise BadRequest(400, "Content-Length is no number")
+    if len(length) > 12 or int(length) > most:
+        raise BadRequest(413, f"a body has at most {most} bytes here")
+    return int(length)
 
 
 def _request_line(line: bytes) -> tuple[str, str, str]:

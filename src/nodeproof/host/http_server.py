@@ -1,9 +1,9 @@
-"""A small HTTP/1.1 server for GET and HEAD: the standard library's own costs the daemon 7 MiB of memory.
+"""A small HTTP/1.1 server, by default for GET and HEAD: the standard library's own costs the daemon 7 MiB of memory.
 
-Every connection has a thread and a place; there is a fixed number of places, and time limits for a head, an answer and a pause,
-so that slow or silent clients cost one place for seconds, and give it up when others come. A request is answered with one
-buffered write. Requests are only answered when their Host field names this server: a page on the web cannot reach it through a
-name that it controls (DNS rebinding).
+Every connection has a thread, which waits for the next client when it is done, and a place; there is a fixed number of places,
+and time limits for a head, an answer and a pause, so that slow or silent clients cost one place for seconds, and give it up when
+others come. A request is answered with one buffered write. Requests are only answered when their Host field names this server: a
+page on the web cannot reach it through a name that it controls (DNS rebinding).
 """
 
 import contextlib
@@ -19,21 +19,32 @@ from typing import NamedTuple
 from nodeproof.host.http_request import MAX_HEAD_BYTES, BadRequest, Request, parse_head
 from nodeproof.host.listen import LOOPBACK_NAMES, bind, is_ip, is_loopback, parse_address
 
-__all__ = ["Handler", "HttpServer", "Response", "ServerLimits", "http_date"]
+__all__ = ["Handler", "HttpServer", "Response", "ServerLimits", "encode_response", "http_date"]
 
 _log = logging.getLogger(__name__)
 
 _REASONS = {
     200: "OK",
+    201: "Created",
+    202: "Accepted",
+    204: "No Content",
     400: "Bad Request",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    409: "Conflict",
+    411: "Length Required",
     413: "Content Too Large",
+    415: "Unsupported Media Type",
+    417: "Expectation Failed",
     421: "Misdirected Request",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
+    502: "Bad Gateway",
     503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }
@@ -42,7 +53,9 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ACCEPT_PAUSE_S = 0.1
 _STOP_S = 2.0
-_STOP_STEP_S = 0.01
+_LEAST_S = 0.001
+_SPARE = 2
+"""Threads of a listener that wait for its next client: one is at work, and one is there meanwhile."""
 _MIN_IDLE_S = 0.2
 """A client that has just connected is given so long before its place may go to another."""
 
@@ -57,13 +70,16 @@ class ServerLimits(NamedTuple):
     """For taking an answer."""
     idle_s: float = 90.0
     """Between two requests of one connection; Prometheus asks once a minute by default."""
+    body_bytes: int = 0
+    """Of a request; 0 = none has one. Head and body share the time of :attr:`head_s`."""
 
 
 class Response(NamedTuple):
     """An answer."""
 
     status: int
-    body: bytes
+    body: bytes | list[bytes]
+    """Whole, or in pieces."""
     content_type: str = _TEXT
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -89,15 +105,19 @@ class HttpServer:
         allowed_hosts: Collection[str] = (),
         limits: ServerLimits | None = None,
         remedy: str = "stop that process, or set another address",
+        otherwise: Handler | None = None,
+        methods: Collection[str] = ("GET", "HEAD"),
     ) -> None:
         """``allowed_hosts``: names that requests may carry besides loopback names and IP addresses.
 
-        ``remedy`` ends the message about an address that is taken.
+        ``remedy`` ends the message about an address that is taken. ``otherwise`` answers paths that are not among ``routes``.
         """
         self._addresses = [parse_address(address) for address in addresses]
         self._routes = routes
         self._limits = limits or ServerLimits()
         self._remedy = remedy
+        self._otherwise = otherwise
+        self._methods = methods
         names = {name.lower() for name in allowed_hosts} | LOOPBACK_NAMES
         for address in self._addresses:
             if not isinstance(address, str):
@@ -106,7 +126,9 @@ class HttpServer:
                     names.add(socket.gethostname().lower())
         self._names = frozenset(names)
         self._listeners: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
+        self._threads: set[threading.Thread] = set()
+        self._waiting: dict[socket.socket, int] = {}
+        """Threads that wait for a client, by listener."""
         self._conversations: dict[socket.socket, _Conversation] = {}
         self._told: set[str] = set()
         """The last error of a handler, told of once and not at every scrape."""
@@ -127,9 +149,7 @@ class HttpServer:
             self.stop()
             raise
         for listener in self._listeners:
-            thread = threading.Thread(target=self._accept, args=(listener,), name="http-accept", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._hire(listener)
 
     def stop(self) -> None:
         """Close listeners and connections and wait for the threads."""
@@ -145,25 +165,60 @@ class HttpServer:
             for connection in self._conversations:
                 _shut(connection)
         deadline = time.monotonic() + _STOP_S
-        for thread in self._threads:
+        for thread in list(self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
-        while self._conversations and time.monotonic() < deadline:
-            time.sleep(_STOP_STEP_S)
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _hire(self, listener: socket.socket) -> None:
+        """One more thread for ``listener``. Raises RuntimeError when there is none to be had."""
+        thread = threading.Thread(target=self._attend, args=(listener,), name="http", daemon=True)
+        with self._lock:
+            self._waiting[listener] = self._waiting.get(listener, 0) + 1
+            self._threads.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:
+            with self._lock:
+                self._waiting[listener] -= 1
+                self._threads.discard(thread)
+            raise
+
+    def _attend(self, listener: socket.socket) -> None:
+        """Wait for a client, serve it, and wait for the next, unless enough others do.
+
+        Whoever takes a client serves it: a thread that hands it to another one wakes two for each scrape.
+        """
+        try:
+            while True:
+                connection = self._accept(listener)
+                if connection is None:
+                    return
+                with self._lock:
+                    self._waiting[listener] -= 1
+                    nobody = not self._waiting[listener]
+                self._admit(connection, listener, nobody=nobody)
+                with self._lock:
+                    if self._waiting[listener] >= _SPARE:
+                        return
+                    self._waiting[listener] += 1
+        finally:
+            with self._lock:
+                self._threads.discard(threading.current_thread())
+
+    def _accept(self, listener: socket.socket) -> socket.socket | None:
+        """The next client; None when the server ends."""
         while not self._stopping.is_set():
             try:
-                connection, _ = listener.accept()
+                return listener.accept()[0]
             except OSError as error:
                 if self._stopping.is_set():
-                    return
+                    break
                 # No descriptors left, or a client that has gone already: neither ends the server.
                 _log.debug("accept: %s", error)
                 self._stopping.wait(_ACCEPT_PAUSE_S)
-                continue
-            self._admit(connection, check_host=listener.family != socket.AF_UNIX)
+        return None
 
-    def _admit(self, connection: socket.socket, *, check_host: bool) -> None:
+    def _admit(self, connection: socket.socket, listener: socket.socket, *, nobody: bool) -> None:
+        """Serve ``connection`` if there is a place for it; with ``nobody`` left at the listener, see to that first."""
         conversation = _Conversation(connection, self._limits)
         with self._lock:
             full = len(self._conversations) >= self._limits.connections
@@ -174,15 +229,17 @@ class HttpServer:
         if full:
             with contextlib.suppress(OSError):
                 connection.settimeout(_ACCEPT_PAUSE_S)
-                connection.sendall(_encoded(Response(503, b"too many connections\n"), close=True, with_body=True))
+                text = b"too many connections\n"
+                connection.sendall(_head(Response(503, text), close=True) + text)
             connection.close()
             return
         try:
-            threading.Thread(
-                target=self._serve, args=(connection, conversation), kwargs={"check_host": check_host}, name="http", daemon=True
-            ).start()
-        except RuntimeError:
+            if nobody:
+                self._hire(listener)
+        except RuntimeError:  # no thread to be had, and one slow client must not keep all others waiting
             self._leave(connection)
+            return
+        self._serve(connection, conversation, check_host=listener.family != socket.AF_UNIX)
 
     def _dismiss_idle(self) -> bool:
         """Give the place of the connection that has been silent longest to another; False when none is silent."""
@@ -217,11 +274,11 @@ class HttpServer:
     def _answer(self, request: Request, *, check_host: bool) -> Response:
         if check_host and not self._meant(request.headers.get("host", "")):
             return Response(421, b"this server does not go by that name; add it to exporter.allowed_hosts\n")
-        handler = self._routes.get(request.path)
+        handler = self._routes.get(request.path, self._otherwise)
         if handler is None:
             return Response(404, b"there is nothing here; / lists what there is\n")
-        if request.method not in {"GET", "HEAD"}:
-            return Response(405, b"only GET and HEAD\n", headers=(("Allow", "GET, HEAD"),))
+        if request.method not in self._methods:
+            return Response(405, f"only {' and '.join(self._methods)}\n".encode(), headers=(("Allow", ", ".join(self._methods)),))
         try:
             return handler(request)
         except Exception as error:  # noqa: BLE001 - a handler's bug must not end the server
@@ -256,7 +313,9 @@ class _Conversation:
                 head = self._head()
                 if head is None:
                     return
-                request = parse_head(head)
+                request = parse_head(head, self._limits.body_bytes)
+                if request.body_bytes:
+                    request = request._replace(body=self._body(request.body_bytes))
             except BadRequest as refusal:
                 self._send(Response(refusal.status, f"{refusal.reason}\n".encode()), close=True, with_body=True)
                 self._drain()
@@ -286,6 +345,24 @@ class _Conversation:
                 chunk = chunk.lstrip(b"\r\n")
             self._buffer += chunk
 
+    def _body(self, length: int) -> bytes:
+        """The body of the request whose head came last. Raises BadRequest."""
+        began = time.monotonic()
+        while len(self._buffer) < length:
+            left_s = began + self._limits.head_s - time.monotonic()
+            if left_s <= 0:
+                raise BadRequest(408, "the body did not come to its end in time")
+            self._connection.settimeout(left_s)
+            try:
+                chunk = self._connection.recv(min(MAX_HEAD_BYTES, length - len(self._buffer)))
+            except TimeoutError:
+                continue
+            if not chunk:
+                raise BadRequest(400, "the body ended before its length")
+            self._buffer += chunk
+        body, self._buffer = self._buffer[:length], self._buffer[length:]
+        return body
+
     def _receive(self, began: float) -> bytes:
         """More of a head that began at ``began``, or, with nothing of it here yet, its beginning; empty = the client is done."""
         if not self._buffer:
@@ -311,8 +388,16 @@ class _Conversation:
 
     def _send(self, response: Response, *, close: bool, with_body: bool) -> None:
         self._connection.settimeout(self._limits.answer_s)
-        # sendall has one time limit for all of it, so a client that takes a byte a second does not stay.
-        self._connection.sendall(_encoded(response, close=close, with_body=with_body))
+        parts = [_head(response, close=close)]
+        if with_body:
+            parts += response.body if isinstance(response.body, list) else [response.body]
+        began = time.monotonic()
+        # All at once, without a copy of what may be large.
+        sent = self._connection.sendmsg(parts)
+        if sent < sum(map(len, parts)):
+            # sendall has one time limit for all of it, so a client that takes a byte a second does not stay.
+            self._connection.settimeout(max(_LEAST_S, began + self._limits.answer_s - time.monotonic()))
+            self._connection.sendall(memoryview(b"".join(parts))[sent:])
 
     def _drain(self) -> None:
         """Take what the client still sends, for a moment: closing on unread bytes would reset our answer away."""
@@ -324,11 +409,17 @@ class _Conversation:
                     return
 
 
-def _encoded(response: Response, *, close: bool, with_body: bool) -> bytes:
+def encode_response(response: Response, *, close: bool, with_body: bool) -> bytes:
+    """The answer as it goes over the wire; ``close`` says that the connection ends with it."""
+    body = response.body if isinstance(response.body, list) else [response.body]
+    return b"".join([_head(response, close=close), *(body if with_body else ())])
+
+
+def _head(response: Response, *, close: bool) -> bytes:
     fields = [
         ("Date", http_date(time.time())),
         ("Content-Type", response.content_type),
-        ("Content-Length", str(len(response.body))),
+        ("Content-Length", str(_length(response.body))),
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),
         *response.headers,
@@ -337,8 +428,11 @@ def _encoded(response: Response, *, close: bool, with_body: bool) -> bytes:
         fields.append(("Connection", "close"))
     lines = [f"HTTP/1.1 {response.status} {_REASONS.get(response.status, 'Status')}"]
     lines += [f"{name}: {value}" for name, value in fields]
-    head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
-    return head + response.body if with_body else head
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+
+
+def _length(body: bytes | list[bytes]) -> int:
+    return len(body) if isinstance(body, bytes) else sum(map(len, body))
 
 
 def _shut(connection: socket.socket) -> None:

@@ -124,9 +124,22 @@ class JobLock:
                 os.close(self._fd)
                 self._fd = -1
 
+    def give_back(self, former: LockHolder) -> None:
+        """Let go with the file telling of ``former``, the dead holder before us, whose job is still unfinished."""
+        owner = former.owner or this_process()
+        try:
+            self._put(self._fd, _Content(*owner, token=former.token, record=former.record))
+        finally:
+            os.close(self._fd)
+            self._fd = -1
+
+    @classmethod
+    def _write(cls, fd: int, token: str, record: str) -> None:
+        cls._put(fd, _Content(*this_process(), token=token, record=record))
+
     @staticmethod
-    def _write(fd: int, token: str, record: str) -> None:
-        body = msgspec.json.encode(_Content(*this_process(), token=token, record=record)) + b"\n"
+    def _put(fd: int, content: _Content) -> None:
+        body = msgspec.json.encode(content) + b"\n"
         os.pwrite(fd, body, 0)
         os.ftruncate(fd, len(body))
         os.fsync(fd)

@@ -43,6 +43,7 @@ class Fate(StrEnum):
     RUNNING = "running"
     """Its owner lives: nothing was touched."""
     UNREADABLE = "unreadable"
+    """Its record is gone or damaged: what carries its token was ended, and no more than that can be known."""
 
 
 class Recovery(NamedTuple):
@@ -65,10 +66,10 @@ class _Record(msgspec.Struct):
     ended: Ended | None = None
 
 
-def recover(record_path: str, *, patience_s: float = _KEEPER_PATIENCE_S) -> Recovery:
+def recover(record_path: str, *, token: str = "", patience_s: float = _KEEPER_PATIENCE_S) -> Recovery:
     """See to the job that left ``record_path``, whose owner is believed dead. Never raises.
 
-    To be called under the lock of jobs, so that nobody else does.
+    To be called under the lock of jobs, so that nobody else does. ``token`` finds what is left where there is no record.
     """
     tree = ProcessTree()
     record = _read(record_path)
@@ -78,7 +79,7 @@ def recover(record_path: str, *, patience_s: float = _KEEPER_PATIENCE_S) -> Reco
         _wait_for_keeper(tree, record.keeper, patience_s)
         record = _read(record_path)
     if isinstance(record, str):
-        return Recovery(Fate.UNREADABLE, record, None)
+        return Recovery(Fate.UNREADABLE, record, _sweep_by_token(token, record_path, record) if token else None)
     if record.ended is not None:
         return Recovery(Fate.ENDED, record.ended.reason, record.ended)
     if record.boot_id != boot_id():
@@ -104,6 +105,12 @@ def _sweep(record: _Record, record_path: str, kind: EndKind, reason: str) -> End
         cgroup=JobCgroup(record.cgroup) if record.cgroup else None,
     )
     return end_without_keeper(family, kind, reason, record_path=record_path, started_s=boottime_s())
+
+
+def _sweep_by_token(token: str, record_path: str, why: str) -> Ended:
+    family = Family(ProcessTree(), Birthmarks(token, 0, 0), cgroup=JobCgroup.find(token))
+    reason = f"it has no record ({why})"
+    return end_without_keeper(family, EndKind.OWNER_LOST, reason, record_path=record_path, started_s=boottime_s())
 
 
 def end_without_keeper(

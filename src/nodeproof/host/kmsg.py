@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from nodeproof.errors import Absence, NoData
-from nodeproof.host.files import absence_of
+from nodeproof.host.files import Opener, absence_of, open_here
 
 __all__ = ["Drained", "Follower", "KmsgChannel", "KmsgThread"]
 
@@ -45,10 +45,18 @@ class Drained(NamedTuple):
 class KmsgChannel:
     """One open log. Not for more than one thread at a time."""
 
-    def __init__(self, path: str, shown: str = "/dev/kmsg", *, read: Callable[[int, int], bytes] = os.read) -> None:
+    def __init__(
+        self,
+        path: str,
+        shown: str = "/dev/kmsg",
+        *,
+        read: Callable[[int, int], bytes] = os.read,
+        opener: Opener = open_here,
+    ) -> None:
         self._path = path
         self._shown = shown
         self._read = read
+        self._opener = opener
         self._fd = -1
         self.is_device = False
         """A real log, as against a recorded text."""
@@ -63,7 +71,7 @@ class KmsgChannel:
         if self._fd >= 0:
             return
         try:
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._fd = self._opener(self._path)
             self.is_device = stat.S_ISCHR(os.fstat(self._fd).st_mode)
         except OSError as error:
             raise self._absence(error) from None

@@ -4,7 +4,9 @@ import contextlib
 import os
 import socket
 
-__all__ = ["holder_of_port", "peer_of_socket"]
+from nodeproof.host.users import user_name
+
+__all__ = ["holder_of_port", "peer_of_socket", "pids_of_port", "user_of_connection"]
 
 _LISTEN = b"0A"
 """State TCP_LISTEN in /proc/net/tcp (Documentation/networking/proc_net_tcp.rst)."""
@@ -15,15 +17,13 @@ def holder_of_port(port: int, root: str = "") -> str:
     inodes = _listening_inodes(port, root)
     if not inodes:
         return "a process that cannot be told (its socket is not in this network namespace's tables)"
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    for pid in _pids(root):
-        folder = f"{root}/proc/{pid}/fd"
-        with contextlib.suppress(OSError):
-            for fd in os.listdir(folder):
-                with contextlib.suppress(OSError):
-                    if os.readlink(f"{folder}/{fd}") in wanted:
-                        return f"{_program(pid, root)} (pid {pid})"
-    return "a process of another user (root may see which one)"
+    pids = _holders(inodes, root)
+    return f"{_program(pids[0], root)} (pid {pids[0]})" if pids else "a process of another user (root may see which one)"
+
+
+def pids_of_port(port: int, root: str = "") -> list[int]:
+    """Processes that have the socket open which listens on TCP ``port``, as far as this user may see them."""
+    return [int(pid) for pid in _holders(_listening_inodes(port, root), root)]
 
 
 def peer_of_socket(path: str) -> str:
@@ -42,8 +42,45 @@ def peer_of_socket(path: str) -> str:
     return f"{_program(str(pid), '')} (pid {pid})"
 
 
+def user_of_connection(host: str, port: int, root: str = "") -> str:
+    """The user of this machine whose socket is bound to ``host`` and ``port``: who came over loopback. Empty when nobody is."""
+    table = "tcp6" if ":" in host else "tcp"
+    try:
+        wanted = b"%b:%04X" % (_kernel_text(host), port)
+        with open(f"{root}/proc/net/{table}", "rb") as lines:
+            for line in lines:
+                fields = line.split()
+                if len(fields) > 9 and fields[1] == wanted:
+                    return user_name(int(fields[7]))
+    except (OSError, ValueError):
+        return ""
+    return ""
+
+
+def _kernel_text(host: str) -> bytes:
+    """An address as the tables of the kernel have it: words of four bytes, in the byte order of the machine."""
+    packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
+    words = [packed[start : start + 4] for start in range(0, len(packed), 4)]
+    return b"".join(word[::-1] if _little_endian() else word for word in words).hex().upper().encode()
+
+
 def _little_endian() -> bool:
     return memoryview(b"\x01\x00").cast("H")[0] == 1
+
+
+def _holders(inodes: set[str], root: str) -> list[str]:
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    found = []
+    for pid in _pids(root) if wanted else ():
+        folder = f"{root}/proc/{pid}/fd"
+        with contextlib.suppress(OSError):
+            links = []
+            for fd in os.listdir(folder):
+                with contextlib.suppress(OSError):
+                    links.append(os.readlink(f"{folder}/{fd}"))
+            if not wanted.isdisjoint(links):
+                found.append(pid)
+    return found
 
 
 def _listening_inodes(port: int, root: str) -> set[str]:
