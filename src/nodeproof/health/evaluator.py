@@ -1,7 +1,7 @@
 """Readings in, score and findings out."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import Absence
@@ -12,14 +12,16 @@ from nodeproof.health.findings import FINDINGS
 from nodeproof.health.grades import grade_of
 from nodeproof.health.growth import Growth
 from nodeproof.health.latch import Latches
-from nodeproof.health.readings import Readings
+from nodeproof.health.readings import Readings, touched_names
 from nodeproof.health.rules import DAY_S, Concern, How, Probe
 from nodeproof.health.sample import Moment, Seen, is_counter, series, stamp_of
 from nodeproof.health.scheme import ACCELERATORS, ANSWERS, COUNTS, SCHEMES, WEIGHT_SCHEMES, Fleet, FleetState, choose
 from nodeproof.health.scoring import ComponentState, judge_component, total_of
+from nodeproof.health.standing import reads_well, standing
+from nodeproof.health.straggler import StragglerState, StragglerVerdict, StragglerWatch
 from nodeproof.health.watch import Watch
-from nodeproof.model.health import Explanation, HealthScore, Severity, UnknownConcern
-from nodeproof.model.metric import Batch, Metric
+from nodeproof.model.health import Explanation, Finding, HealthScore, Severity, Standing, UnknownConcern
+from nodeproof.model.metric import Batch, Labels, Metric
 
 __all__ = ["DERIVED", "RULESETS", "Evaluator", "needed_metrics"]
 
@@ -43,7 +45,7 @@ def needed_metrics(ruleset: str = RULESETS[0]) -> frozenset[tuple[str, str]]:
     """(component, name) of every metric that a rule of ``ruleset``, a finding or the choice of weights looks at."""
     needed = {(kind, name) for kind in ACCELERATORS for name in (*ANSWERS[kind], *COUNTS[kind])}
     for probe in _probes(ruleset):
-        needed.update((probe.component, name) for name in probe.names)
+        needed.update((probe.component, name) for name in (*probe.names, *((probe.unless,) if probe.unless else ())))
         needed.update(probe.factor)
     return frozenset(pair for pair in needed if pair[0] != DERIVED)
 
@@ -82,6 +84,7 @@ class Evaluator:
             if probe.how is How.GROWTH:
                 for name in probe.names:
                     self._gains.setdefault(probe.component, {}).setdefault(name, []).append(probe)
+        self._stragglers = {kind: StragglerWatch(kind) for kind in ACCELERATORS}
         self._noted: dict[str, deque[tuple[float, Metric]]] = {name: deque(maxlen=_NOTED) for name in self._gains}
 
     def note(self, batch: Batch) -> None:
@@ -89,6 +92,8 @@ class Evaluator:
 
         For collectors that run more often than :meth:`evaluate`. May be called from any thread.
         """
+        if batch.component in self._stragglers:
+            self._stragglers[batch.component].take(batch)
         names = self._gains.get(batch.component)
         if names is not None:
             noted = self._noted[batch.component]
@@ -98,12 +103,15 @@ class Evaluator:
                     if metric.value > 0:
                         noted.append((batch.mono_s, metric))
 
-    def evaluate(self, readings: Readings, at: Instant) -> HealthScore:
-        """The health of the node at ``at``."""
+    def evaluate(self, readings: Readings, at: Instant, more: Sequence[Finding] = ()) -> HealthScore:
+        """The health of the node at ``at``; ``more`` are findings that rest on no reading, and cap the grade like all others."""
         self._take_noted(readings)
-        moment = Moment(readings, self._growth, at, self._changed(readings), self._seen)
+        before, self._judged = self._judged, dict(readings.components())
+        changed = _changed(before, self._judged)
+        touched = {name: touched_names(before.get(name), self._judged.get(name)) for name in changed}
+        moment = Moment(readings, self._growth, at, changed, self._seen, touched)
         fleet = self._fleet.look(readings)
-        readings.derive(DERIVED, _derived(readings, fleet))
+        readings.derive(DERIVED, [*_derived(readings, fleet), *self._lagging()])
         scheme = choose(self.ruleset, self._weight_scheme, fleet)
         weights = SCHEMES[self.ruleset][scheme]
         states = self._states = self._judge(weights, fleet, moment)
@@ -112,6 +120,7 @@ class Evaluator:
         total = total_of(states, expected)
         findings, untold = self._watch.judge(moment)
         findings += [one for state in states.values() for one in state.findings(moment)]
+        findings += more
         findings.sort(key=lambda one: (_GRAVITY[one.severity], -one.penalty))
         self._growth.forget_vanished(at.mono_s, DAY_S)
         return HealthScore(
@@ -141,6 +150,24 @@ class Evaluator:
         )
         return explain(rule, context, readings, at)
 
+    def standing(self, readings: Readings) -> Iterator[Standing]:
+        """Every condition that counts as of the last evaluation, of ``readings``, one a thing."""
+        return standing(self._watch, self._states, readings)
+
+    def reads_well(self, rule: str, same: Callable[[Labels], bool]) -> bool | None:
+        """Whether the thing that ``same`` knows by its labels is on the good side of ``rule`` (an id) as of the last evaluation.
+
+        None when it was not read, or the rule does not apply: that is no recovery.
+        """
+        for one in FINDINGS:
+            if one.key == rule:
+                return reads_well(one.limit, self._watch.sights.get(rule), same)
+        for state in self._states.values():
+            for concern in state.concerns:
+                if concern.concern.key == rule:
+                    return reads_well(concern.concern.tiers[-1].limit, concern.sights[-1], same)
+        return None
+
     def blind(self) -> list[BlindRule]:
         """Rules that apply here and could not be read at the last evaluation, wholly or in part."""
         return blind_rules(self._states.values(), self._watch)
@@ -149,6 +176,22 @@ class Evaluator:
         """Id of every rule of this rule set and every finding: ``cpu.usage``, ``disk.read_only`` ..."""
         scored = [concern.key for concerns in self._concerns.values() for concern in concerns]
         return scored + [rule.key for rule in FINDINGS]
+
+    def straggler(self, kind: str) -> StragglerVerdict:
+        """Whether a device of ``kind`` (gpu, npu) lags behind its peers."""
+        return self._stragglers[kind].verdict()
+
+    def _lagging(self) -> list[Metric]:
+        """Devices that were compared with their peers, and whether they lag; nothing where that cannot be told."""
+        found = []
+        for kind, watch in self._stragglers.items():
+            verdict = watch.verdict()
+            if verdict.state is StragglerState.NONE:
+                found.append(Metric(DERIVED, f"{kind}_straggler", 0.0, ""))
+            for one in verdict.stragglers:
+                evidence = {"what": one.kind.what, "own": f"{one.value:g}", "peers": f"{one.peers:g}", "z": f"{one.z:g}"}
+                found.append(Metric(DERIVED, f"{kind}_straggler", 1.0, "", {"device": one.device, **evidence}))
+        return found
 
     def _judge(self, weights: Mapping[str, int], fleet: Mapping[str, FleetState], moment: Moment) -> dict[str, ComponentState]:
         states: dict[str, ComponentState] = {}
@@ -163,13 +206,6 @@ class Evaluator:
             else:
                 states[component] = judge_component(component, maximum, concerns, self._latches, moment)
         return states
-
-    def _changed(self, readings: Readings) -> frozenset[str]:
-        """Components whose batch is another one than at the last evaluation, gone ones included."""
-        before, now = self._judged, dict(readings.components())
-        self._judged = now
-        changed = {name for name in before.keys() | now.keys() if before.get(name) is not now.get(name)}
-        return frozenset(changed | {DERIVED})
 
     def _take_noted(self, readings: Readings) -> None:
         for component, noted in self._noted.items():
@@ -202,6 +238,12 @@ class Evaluator:
             if not fleet[kind].present:
                 unknown += _untold_cards(kind, readings)
         return unknown
+
+
+def _changed(before: Mapping[str, Batch], now: Mapping[str, Batch]) -> frozenset[str]:
+    """Components whose batch is another one than at the last evaluation, gone ones included; conclusions always."""
+    changed = {name for name in before.keys() | now.keys() if before.get(name) is not now.get(name)}
+    return frozenset(changed | {DERIVED})
 
 
 def _untold_cards(kind: str, readings: Readings) -> list[UnknownConcern]:

@@ -295,28 +295,43 @@ _SYSTEM = (
     ),
 )
 
-_ACCELERATORS = tuple(
-    FindingRule(
-        kind,
-        "card_lost",
-        _CRITICAL,
-        state("derived", f"{kind}_lost", "card", enter=1),
-        f"{kind.upper()} {{card}} answered before and is silent while others answer",
-        "A card fell off the bus, or its driver gave it up.",
-        "Read the kernel log (journalctl -k); reset the card or restart the node.",
+_ACCELERATORS = (
+    tuple(
+        FindingRule(
+            kind,
+            "card_lost",
+            _CRITICAL,
+            state("derived", f"{kind}_lost", "card", enter=1),
+            f"{kind.upper()} {{card}} answered before and is silent while others answer",
+            "A card fell off the bus, or its driver gave it up.",
+            "Read the kernel log (journalctl -k); reset the card or restart the node.",
+        )
+        for kind in ("gpu", "npu")
     )
-    for kind in ("gpu", "npu")
-) + tuple(
-    FindingRule(
-        "gpu",
-        kind,
-        _CRITICAL,
-        _event(kind, "critical", HOUR_S),
-        f"the driver reported {{value}} grave errors ({kind.upper()}) within 1 h",
-        "The GPU driver reported an error that a job does not survive.",
-        "The kernel log names device and code (journalctl -k -g NVRM).",
+    + tuple(
+        FindingRule(
+            kind,
+            "straggler",
+            _WARNING,
+            state("derived", f"{kind}_straggler", "device", enter=1),
+            "{device} lags behind its peers: {what} is {own}, theirs {peers} (robust z {z})",
+            "Of devices at one work, one is slower, hotter or longer at it in three windows of a minute: all wait for it.",
+            "Look at its temperature, clock and links beside those of its peers; nodeproof straggler reads KPI files.",
+        )
+        for kind in ("gpu", "npu")
     )
-    for kind in ("xid", "sxid")
+    + tuple(
+        FindingRule(
+            "gpu",
+            kind,
+            _CRITICAL,
+            _event(kind, "critical", HOUR_S),
+            f"the driver reported {{value}} grave errors ({kind.upper()}) within 1 h",
+            "The GPU driver reported an error that a job does not survive.",
+            "The kernel log names device and code (journalctl -k -g NVRM).",
+        )
+        for kind in ("xid", "sxid")
+    )
 )
 
 _DAEMON = (
@@ -346,6 +361,15 @@ _DAEMON = (
         "collector {collector} fails: what it observes cannot be told",
         "A collector raised an error, returned rubbish, or could not be loaded.",
         "The daemon's log and the snapshot of its component (missing) have the error.",
+    ),
+    FindingRule(
+        "daemon",
+        "not_written",
+        _WARNING,
+        state("daemon", "sink_failing", "sink", enter=2),
+        "what the daemon writes ({sink}) cannot be written: it is not on record",
+        "A file of the daemon's own cannot be written: the disk is full or read-only, or the directory is not its own any more.",
+        "The daemon's log names file and error; make room, or give storage.data_dir or snapshot.dir another place.",
     ),
 )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import Absence
+from nodeproof.model.answer import EXIT_CODES, UNKNOWN, unknown
 from nodeproof.model.health import Finding, Grade, HealthScore, Severity, UnknownConcern, Verdict
 
 __all__ = ["grade_of", "unjudged", "verdict"]
@@ -50,23 +51,25 @@ def verdict(score: HealthScore | None, *, problem: str = "") -> Verdict:
     severity, a critical one likewise.
     """
     if problem or score is None:
-        return Verdict(3, "unknown", f"UNKNOWN: {problem or 'there is no score'}")
+        return Verdict(*unknown(problem or "there is no score"))
     severities = {one.severity for one in score.findings}
     if score.grade is Grade.CRITICAL:
-        return _told(2, "critical", score)
+        return _told("critical", score)
     if score.grade is Grade.UNKNOWN:
-        return _told(3, "unknown", score)
+        return _told(UNKNOWN, score)
     if score.grade is Grade.WARNING or Severity.WARNING in severities:
-        return _told(1, "warning", score)
-    return _told(0, "sound", score)
+        return _told("warning", score)
+    return _told("sound", score)
 
 
-def _told(exit_code: int, word: str, score: HealthScore) -> Verdict:
+def _told(word: str, score: HealthScore) -> Verdict:
     parts = [f"{word.upper()}: score {score.score} {score.grade}, {score.coverage:.0%} of what applies was read"]
-    parts += [one.message for one in _gravest(score.findings)[:3]]
-    if word == "unknown":
+    gravest = _gravest(score.findings)
+    parts += [one.message for one in gravest[:3]]
+    parts += [one.message for one in gravest[3:] if one.drill is True]
+    if word == UNKNOWN:
         parts += [f"{one.component} {one.concern} {one.state}: {one.reason}" for one in score.unknown[:3]]
-    return Verdict(exit_code, word, "; ".join(parts))
+    return Verdict(EXIT_CODES[word], word, "; ".join(parts))
 
 
 def _gravest(findings: list[Finding]) -> list[Finding]:

@@ -116,6 +116,15 @@ class Latches:
         else:
             del self._rules[rule]
 
+    def know(self, rule: str) -> bool:
+        """Whether any latch of ``rule`` is not idle."""
+        return rule in self._rules
+
+    @property
+    def rules(self) -> Collection[str]:
+        """Rules with a latch that is not idle."""
+        return self._rules.keys()
+
     def held(self, rule: str, sight: Sight) -> list[Held]:
         """The latches of ``rule`` that are not idle, as of the last :meth:`feed`."""
         latches = self._rules.get(rule)

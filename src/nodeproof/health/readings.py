@@ -7,7 +7,33 @@ from nodeproof.clock import Instant, rfc3339_parse
 from nodeproof.model.catalogue import CATALOGUE, MetricSpec
 from nodeproof.model.metric import Batch, Metric, Missing
 
-__all__ = ["Readings"]
+__all__ = ["Readings", "touched_names"]
+
+
+def touched_names(before: Batch | None, now: Batch | None) -> frozenset[str] | None:
+    """Names of the metrics of which ``now`` tells other readings or absences than ``before``; None = of all.
+
+    Most of what a component tells comes from slow groups, which hand out what they read last.
+    """
+    if before is None or now is None:
+        return None
+    old, new = before.by_name, now.by_name
+    touched = {name for name, metrics in new.items() if old.get(name) != metrics}
+    touched.update(old.keys() - new.keys())
+    told = _touched_absences(before.missing, now.missing)
+    return None if "*" in told else frozenset(touched | told)
+
+
+def _touched_absences(before: Sequence[Missing], now: Sequence[Missing]) -> set[str]:
+    """Names whose absence is another one; that it was told again later is nothing new."""
+    if len(before) != len(now):
+        return {entry.name for entries in (before, now) for entry in entries}
+    return {
+        name
+        for old, new in zip(before, now, strict=True)
+        if old is not new and (old.name, old.state, old.reason, old.labels) != (new.name, new.state, new.reason, new.labels)
+        for name in (old.name, new.name)
+    }
 
 
 class Readings:

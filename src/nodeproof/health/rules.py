@@ -54,6 +54,8 @@ class Probe(NamedTuple):
     from_zero: bool = False
     """A series that appears later than others of its metric began at 0: its first value is growth. So for errors that are listed
     from the first one on; not for counters that a device brings with it."""
+    unless: str = ""
+    """A state of the same component; what has it at other than 0 is left out, as a file system that nobody can write to."""
     factor: tuple[tuple[str, str], ...] = ()
     """The threshold is multiplied by the first of these metrics (component, name) that can be read: of the same entity where the
     probe has one, else the only one there is."""

@@ -1,7 +1,7 @@
 """From readings to the numbers that a rule judges."""
 
 import operator
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from nodeproof.clock import Instant
@@ -42,6 +42,15 @@ class Moment(NamedTuple):
     only, and growth is reckoned up to the newest of them."""
     seen: "dict[int, Seen]"
     """What each probe saw before, by its identity. Outlives the moment."""
+    touched: Mapping[str, Collection[str] | None] = {}
+    """Names of metrics that a changed component tells anew, or tells no more; None = all of them."""
+
+    def leaves_alone(self, probe: Probe) -> bool:
+        """Whether nothing that ``probe`` looks at was read anew."""
+        if probe.component not in self.changed:
+            return True
+        touched = self.touched.get(probe.component)
+        return touched is not None and not any(name in touched for name in (*probe.names, probe.unless))
 
 
 class Sight(NamedTuple):
@@ -71,12 +80,14 @@ def look(probe: Probe, moment: Moment) -> Sight:
     The same sight as the last time, the same object, when nothing of that was read anew since: slow groups hand out what they
     read last, and most of what a large host tells comes from slow groups.
     """
+    seen = moment.seen.get(id(probe))
+    if seen is not None and moment.leaves_alone(probe):
+        return seen.sight
     readings = moment.readings
     if probe.from_zero:
         _mark_families(probe, moment)
-    found = [readings.metrics(probe.component, name) for name in probe.names]
+    found = [readings.metrics(probe.component, name) for name in (*probe.names, *_exceptions(probe))]
     told = [readings.missing(probe.component, name) for name in probe.names]
-    seen = moment.seen.get(id(probe))
     if seen is not None and _same(found, seen.found) and _same(told, seen.told):
         return seen.sight
     sight = _reckon(probe, moment, found, told)
@@ -85,6 +96,10 @@ def look(probe: Probe, moment: Moment) -> Sight:
     else:
         moment.seen.pop(id(probe), None)
     return sight
+
+
+def _exceptions(probe: Probe) -> tuple[str, ...]:
+    return (probe.unless,) if probe.unless else ()
 
 
 def _same(one: Sequence[Sequence[object]], other: Sequence[Sequence[object]]) -> bool:
@@ -100,6 +115,12 @@ def _stands(probe: Probe, sight: Sight) -> bool:
 
 def _reckon(probe: Probe, moment: Moment, found: Sequence[Sequence[Metric]], told: Sequence[Sequence[Missing]]) -> Sight:
     metrics: Sequence[Metric]
+    if probe.unless:
+        *found, exceptions = found
+        excepted = {entity_of(probe, one.labels) for one in exceptions if one.value}
+        found = [[one for one in metrics if entity_of(probe, one.labels) not in excepted] for metrics in found]
+        if excepted and not any(found):
+            return Sight([], [], applies=False, known=1.0)
     if len(found) == 1 and not probe.where:
         metrics = found[0]
     else:

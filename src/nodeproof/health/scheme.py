@@ -50,7 +50,7 @@ class FleetState(NamedTuple):
     answered: frozenset[str]
     """Ids of the cards that answer now."""
     lost: frozenset[str]
-    """Ids of cards that answered before, and do not while others do."""
+    """Ids of cards that answered before, do not while others do, and have no ``card_state`` that says more."""
     cards: int
     """Cards this node has: the most that ever answered, else what the PCI bus shows."""
 
@@ -80,10 +80,17 @@ class Fleet:
                     nameless = True
                 else:
                     answered.add(card)
+        judged = {(metric.labels or {}).get(_ID[kind]) for metric in readings.metrics(kind, "card_state")}
         known = self._known[kind] = self._known[kind] | answered
-        lost = known - answered if answered else frozenset()
-        cards = len(known) or _counted(kind, readings, answers=nameless)
+        lost = known - answered - judged if answered else frozenset()
+        cards = max(len(known), _expected(kind, readings)) or _counted(kind, readings, answers=nameless)
         return FleetState(frozenset(answered), lost, cards)
+
+
+def _expected(kind: str, readings: Readings) -> int:
+    """Cards that should be there, where a collector tells: one lost before the first look makes the node no smaller."""
+    told = readings.metrics(kind, "cards")
+    return int(sum(metric.value for metric in told if (metric.labels or {}).get("state") == "expected"))
 
 
 def _counted(kind: str, readings: Readings, *, answers: bool) -> int:

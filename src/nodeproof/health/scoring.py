@@ -10,7 +10,7 @@ from nodeproof.health.sample import Moment, Sight, look
 from nodeproof.health.scheme import ACCELERATORS
 from nodeproof.model.health import ComponentScore, Deduction, Finding, UnknownConcern
 
-__all__ = ["ComponentState", "ConcernState", "Take", "Total", "judge_component", "total_of"]
+__all__ = ["ComponentState", "ConcernState", "Take", "Total", "concern_message", "judge_component", "total_of"]
 
 _ROUNDING = 1e-9
 """Sums of shares of points are exact but for binary fractions."""
@@ -108,7 +108,7 @@ class ComponentState:
                 take.tier.rule,
                 take.tier.severity,
                 component=self.name,
-                message=_message(state.concern, take),
+                message=concern_message(state.concern, take.held, take.things),
                 evidence=(take.tier.limit, take.held),
                 moment=moment,
                 penalty=take.points,
@@ -118,10 +118,11 @@ class ComponentState:
         ]
 
 
-def _message(concern: Concern, take: Take) -> str:
-    labels = take.held.latch.sample.metric.labels
+def concern_message(concern: Concern, held: Held, things: int = 1) -> str:
+    """What ``concern`` says of the worst of so many things."""
+    labels = held.latch.sample.metric.labels
     where = " of " + ", ".join(f"{key} {plain(value)}" for key, value in sorted(labels.items())) if labels else ""
-    more = f" and {take.things - 1} more" if take.things > 1 else ""
+    more = f" and {things - 1} more" if things > 1 else ""
     return f"{concern.component} {concern.name.replace('_', ' ')}{where}{more}: {concern.help}"
 
 

@@ -9,7 +9,7 @@ from nodeproof.health.sample import Moment, Sight, look
 from nodeproof.model.health import Finding, UnknownConcern
 from nodeproof.model.metric import Missing
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "finding_message"]
 
 _THINGS_A_RULE = 8
 """Findings of one rule that are listed one by one."""
@@ -26,9 +26,15 @@ class Watch:
         self.sights: dict[str, Sight] = {}
         """What each rule saw the last time, by its key."""
 
+    def stirring(self) -> list[FindingRule]:
+        """Rules of which something holds, or is about to."""
+        stirring = self._latches.rules
+        return [rule for rule in self._rules if rule.key in stirring] if stirring else []
+
     def held(self, rule: FindingRule) -> list[Held]:
         """Latches of one rule that are not idle."""
-        return self._latches.held(rule.key, self.sights[rule.key])
+        sight = self.sights.get(rule.key)
+        return [] if sight is None else self._latches.held(rule.key, sight)
 
     def judge(self, moment: Moment) -> tuple[list[Finding], list[UnknownConcern]]:
         """What is wrong now, and what could not be told."""
@@ -38,7 +44,7 @@ class Watch:
             if rule.limit.probe.component in moment.changed or rule.key not in self.sights:
                 self._take_in(rule, moment)
             sight = self.sights[rule.key]
-            active = [held for held in self.held(rule) if held.latch.active]
+            active = [held for held in self.held(rule) if held.latch.active] if self._latches.know(rule.key) else []
             if active:
                 findings += _told(rule, active, moment)
             if sight.unread:
@@ -70,7 +76,7 @@ def _told(rule: FindingRule, active: list[Held], moment: Moment) -> list[Finding
     hidden = len(active) - _THINGS_A_RULE
     found = []
     for number, held in enumerate(active[:_THINGS_A_RULE], 1):
-        message = _message(rule, held)
+        message = finding_message(rule, held)
         if hidden > 0 and number == _THINGS_A_RULE:
             message += f" (and {hidden} more like it)"
         found.append(
@@ -93,7 +99,8 @@ class _Labels(dict[str, str]):
         return "?"
 
 
-def _message(rule: FindingRule, held: Held) -> str:
+def finding_message(rule: FindingRule, held: Held) -> str:
+    """What ``rule`` says of one thing."""
     sample = held.latch.sample
     labels = _Labels({key: plain(value) for key, value in (sample.metric.labels or {}).items()})
     labels["value"] = f"{sample.value:g}"

@@ -18,6 +18,8 @@ class Severity(StrEnum):
 class EventKind(StrEnum):
     """What happened."""
 
+    ACCELERATOR = "accelerator"
+    """The driver of an AMD GPU or an Ascend NPU reports trouble: device = PCI address or ``npu_id=N``, code = what."""
     AER = "aer"
     """PCIe error report: device = PCI address, code = corrected, nonfatal or fatal."""
     BOND_LINK = "bond_link"

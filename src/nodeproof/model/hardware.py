@@ -208,6 +208,16 @@ class DeviceState(msgspec.Struct, frozen=True, omit_defaults=True):
     uncorrected_errors: int | None = None
     corrected_errors: int | None = None
     persistence_mode: bool | None = None
+    rated_mhz: float | None = None
+    """Clock that it keeps under load unless something slows it; None where its clock varies by design."""
+    busy_share: float | None = None
+    power_w: float | None = None
+    power_rail: str = ""
+    """What that power is the power of: ``npu_rail``, ``gpu_rail``."""
+    power_at_s: float | None = None
+    """Seconds since boot of that reading, where its source keeps one for longer than a look."""
+    health: str | None = None
+    """Its own verdict on itself: ``OK``, ``warning``, ``alarm``, ``critical``."""
 
 
 class HardwareState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -374,6 +384,8 @@ class HardwareReport(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     cells: list[CellReport] = []
     kernel_events: list[KernelNote] = []
     sampler: SamplerReport | None = None
+    energy: dict[str, float] = {}
+    """Energy of the run by rail, its keys those of bench.md 3.9 (``npu_rail_energy_j``); empty = no power was read."""
     schema: int = 0
 
     def refuses(self) -> bool:

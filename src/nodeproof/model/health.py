@@ -22,6 +22,7 @@ __all__ = [
     "HealthScore",
     "Reading",
     "Severity",
+    "Standing",
     "TierState",
     "UnknownConcern",
     "Verdict",
@@ -113,6 +114,8 @@ class Finding(msgspec.Struct, frozen=True):
     """Points it took from its component; 0 for what stands outside the tables."""
     last_seen: bool = False
     """True when the reading is gone by now, and the finding stands until it can be read again."""
+    drill: bool | msgspec.UnsetType = msgspec.UNSET
+    """True = injected to try the alarm; nothing is broken. Not there in findings that are none."""
 
 
 class UnknownConcern(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -191,3 +194,26 @@ class Verdict(msgspec.Struct, frozen=True):
     word: str
     line: str
     """One line for a log."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """One condition of one thing that holds now: what a fault is made of. Findings list a few of a rule, these are all."""
+
+    rule: str
+    """Id of the rule: ``disk.read_only``, ``npu.card_drop``."""
+    severity: Severity
+    component: str
+    message: str
+    labels: Labels
+    """Labels of the reading; empty when it has none."""
+    entity: tuple[str, ...]
+    """Those of them by which the rule tells one thing from another."""
+    value: float
+    since_wall_s: float
+    """When the first of the readings that led to it was judged, in seconds since the epoch."""
+    clears_when: str
+    remedy: str
+    current: bool
+    """False = it can no longer be read, and stands."""
+    tier: str = ""
+    """Which threshold of a rule that takes points: the text of its deduction."""

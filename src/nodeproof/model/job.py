@@ -43,7 +43,7 @@ __all__ = [
 
 REFERENCE_BENCHMARKS = ("stream", "hpl", "hpcg", "npu_burn")
 """The names that existing configurations and clients use."""
-OWN_BENCHMARKS = ("cpu_sdc", "memory_pattern")
+OWN_BENCHMARKS = ("cpu_sdc", "memory_pattern", "gpu_burn")
 """Names the reference does not know."""
 HISTORY_LIMIT = 100
 """Reports that the history file holds, and the most that one request may ask for."""
@@ -89,6 +89,8 @@ class Initiator(StrEnum):
 
     CLI = "cli"
     WEB = "web"
+    RUNNER = "runner"
+    """A control program, through the routes that the reference's runner has."""
 
 
 class Execution(StrEnum):

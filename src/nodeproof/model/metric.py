@@ -5,14 +5,14 @@ holds a finite number; whatever could not be read stands beside it as :class:`Mi
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
 from nodeproof.errors import Absence
 
-__all__ = ["COMPONENTS", "Batch", "Labels", "Metric", "Missing", "by_name"]
+__all__ = ["COMPONENTS", "Batch", "Labels", "Metric", "Missing", "by_name", "same_absences"]
 
 Labels = dict[str, str]
 """Label key to value. Shared between cycles: never changed after it was made."""
@@ -75,3 +75,11 @@ def by_name(metrics: Iterable[Metric]) -> Mapping[str, list[Metric]]:
     for metric in metrics:
         found[metric.name].append(metric)
     return dict(found)
+
+
+def same_absences(now: Sequence[Missing], before: Sequence[Missing]) -> bool:
+    """Whether both lists tell of the same absences, in the same order: quick to see, and true nearly always."""
+    return len(now) == len(before) and all(
+        one is other or (one.name == other.name and one.state is other.state and one.labels == other.labels)
+        for one, other in zip(now, before, strict=True)
+    )

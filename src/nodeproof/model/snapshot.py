@@ -1,15 +1,14 @@
 """Files of a snapshot directory, and what can be told from them about the daemon that writes them.
 
 The keys of the reference stay (observe.md 4.1). Additions: ``schema missing sequence stale_after_ms history_series boot_id
-monotonic_s pid stopped``. ``metrics`` and ``history`` hold numbers only; absences stand in ``missing``, times and gaps in
+monotonic_s pid stopped verdict``. ``metrics`` and ``history`` hold numbers only; absences stand in ``missing``, times and gaps in
 ``history_series``.
 """
 
-from enum import StrEnum
-
 import msgspec
 
-from nodeproof.model.health import HealthScore
+from nodeproof.model.daemon_verdict import DaemonVerdict
+from nodeproof.model.health import HealthScore, Verdict
 from nodeproof.model.metric import Labels, Metric, Missing
 
 __all__ = [
@@ -89,6 +88,8 @@ class GlobalSnapshot(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     boot_id: str
     monotonic_s: float
     pid: int
+    verdict: Verdict | None = None
+    """The answer of ``check`` to this health; null from a writer that gave none."""
     stopped: bool = False
     """True in the last file of a daemon that was stopped in good order."""
 
@@ -104,24 +105,6 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     metrics: list[Metric]
     history: dict[str, list[float]]
     specs: list[Metric] = []
-
-
-class DaemonVerdict(StrEnum):
-    """What has become of the daemon of a snapshot directory."""
-
-    RUNNING = "running"
-    STARTING = "starting"
-    """A daemon holds the directory and has written nothing yet: what lies there is its predecessor's."""
-    FROZEN = "frozen"
-    """A daemon holds the directory and has not written for too long: stopped by a signal, starved, or its disk is full."""
-    STOPPED = "stopped"
-    """It was stopped in good order."""
-    DEAD = "dead"
-    """It ended without saying so: killed, crashed, or the machine went down."""
-    ABSENT = "absent"
-    """No daemon has written here."""
-    UNKNOWN = "unknown"
-    """It could not be told: no permission, or an unreadable file."""
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):

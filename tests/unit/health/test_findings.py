@@ -11,8 +11,10 @@ from nodeproof.health.findings import FINDINGS
 from nodeproof.health.rules import FindingRule
 from nodeproof.model.catalogue import CATALOGUE
 from nodeproof.model.health import HealthScore
+from support.findings_gpu import GPU_CASES
 from support.node import Node, by_rule, finding, healthy, unknown, with_gpus
 
+RUN = {"mount_point": "/run"}
 ROOT = {"device": "/dev/sda1", "mount_point": "/", "fstype": "ext4"}
 SDA = {"device": "sda"}
 ETH0 = {"interface": "eth0"}
@@ -39,7 +41,19 @@ def event(kind: str, severity: str) -> dict[str, str]:
 
 
 EVENTS = "system.kernel_events_total"
+CHIP = {"npu_id": "3", "chip_id": "0"}
 CASES = [
+    Case(
+        "npu.drop_code",
+        "critical",
+        {**CHIP, "error_codes": "0x80e18005,0x40f84e00"},
+        0,
+        2,
+        "NPU 3 reports the error code of a lost card",
+        "npu.error_code",
+    ),
+    Case("npu.driver_unhealthy", "warning", CHIP, 0, 5, "the driver of NPU 3 calls itself unwell (5)", "npu.driver_health"),
+    Case("npu.roce_link_down", "info", CHIP, 1, 0, "the RoCE port of NPU 3 has no link", "npu.roce_link_status"),
     Case(
         "cpu.uncorrected_machine_check",
         "critical",
@@ -232,6 +246,34 @@ CASES = [
         1,
         "collector npu fails: what it observes cannot be told",
     ),
+    Case(
+        "daemon.not_written",
+        "warning",
+        {"sink": "jsonl"},
+        0,
+        1,
+        "what the daemon writes (jsonl) cannot be written: it is not on record",
+        "daemon.sink_failing",
+    ),
+    Case("disk.tmpfs_full", "warning", RUN, 95, 95.1, "/run, which lies in memory, is 95.1 % full", "disk.tmpfs_usage"),
+    Case(
+        "disk.tmpfs_inodes_full",
+        "warning",
+        RUN,
+        95,
+        95.1,
+        "/run, which lies in memory, uses 95.1 % of its inodes",
+        "disk.tmpfs_inode_usage",
+    ),
+    Case(
+        "network.neighbour_table_full",
+        "warning",
+        {"family": "ipv4"},
+        3,
+        5,
+        "the ipv4 neighbour table was full 2 times within 1 h",
+    ),
+    Case("network.tcp_memory_short", "warning", {}, 90, 91, "TCP uses 91 % of the memory it may use", "network.tcp_memory_usage"),
     Case("disk.read_only", "critical", ROOT, 0, 1, "/ (/dev/sda1) has become read-only", "disk.read_only_remount"),
     Case("disk.inodes_short", "info", ROOT, 90, 90.1, "/ uses 90.1 % of its inodes", "disk.inode_usage"),
     Case("disk.inodes_full", "warning", ROOT, 95, 95.1, "/ uses 95.1 % of its inodes", "disk.inode_usage"),
@@ -516,6 +558,10 @@ CASES = [
         "the board controller does not answer: the chassis could not be told",
         "chassis.bmc_up",
     ),
+    *(
+        Case(f"gpu.{rule}", severity, labels, good, bad, message, metric)
+        for rule, severity, labels, good, bad, message, metric in GPU_CASES
+    ),
 ]
 ELSEWHERE = {
     "cpu.frequency_capped",
@@ -524,12 +570,16 @@ ELSEWHERE = {
     "system.tainted_by_oops",
     "gpu.card_lost",
     "npu.card_lost",
+    "gpu.straggler",
+    "npu.straggler",
     "daemon.component_stale",
     "network.pcie_narrow",
     "network.speed_low",
     "network.bond_degraded",
 }
-"""Rules that look at more than one metric, or at conclusions: tested below or in test_scheme and test_hysteresis."""
+"""Rules that look at more than one metric, or at conclusions: tested below or in test_scheme, test_hysteresis, test_straggler."""
+GOOD_ABOVE_ZERO = {"gpu.driver_down", "gpu.nvlinks_down", "gpu.nvlink_missing"}
+"""Rules of readings whose bad value is 0."""
 GRADES = {"info": "Excellent", "warning": "Good", "critical": "Critical"}
 
 
@@ -561,7 +611,7 @@ def test_each_finding_ends(case: Case) -> None:
     node.set(component, name, case.bad if "within" in case.message else 0.0, **case.labels)
     if case.rule in {"system.clock_not_synchronised", "network.half_duplex", "network.bond_down", "chassis.bmc_silent"}:
         node.set(component, name, 1.0, **case.labels)
-    if case.rule in {"network.speed_fell", "network.ib_port_down"}:
+    if case.rule in {"network.speed_fell", "network.ib_port_down", "npu.roce_link_down", *GOOD_ABOVE_ZERO}:
         node.set(component, name, case.good, **case.labels)
     if case.rule == "network.link_flaps":
         node.set(component, name, 0.0, **case.labels)
@@ -631,7 +681,8 @@ def test_a_link_slower_than_port_and_cable_can_do() -> None:
 def test_messages_name_labels_that_the_metric_has(rule: FindingRule) -> None:
     fields = {field for _, field, _, _ in Formatter().parse(rule.message) if field is not None}
     probe = rule.limit.probe
-    labels = {"card", "component"} if probe.component == "derived" else set(CATALOGUE[probe.component, probe.names[0]].labels)
+    derived = {"card", "component", "device", "what", "own", "peers", "z"}
+    labels = derived if probe.component == "derived" else set(CATALOGUE[probe.component, probe.names[0]].labels)
     assert fields <= labels | {"value", "edge"}
 
 
@@ -664,6 +715,20 @@ def test_a_file_system_is_full_when_ordinary_users_have_nothing_left(used: float
 @pytest.mark.parametrize(("used", "available"), [(902.5, 47.5), (300.0, 650.0), (0.0, 0.0)])
 def test_a_file_system_with_room_is_not_full(used: float, available: float) -> None:
     assert "disk.file_system_full" not in by_rule(_filled(used, available))
+
+
+def test_what_nobody_can_write_to_is_not_too_full() -> None:
+    """Read-only media, snapshots and images are full by nature. What is not known to be read-only counts as writable."""
+    node = healthy().set("disk", "read_only", 1, **ROOT).set("disk", "inode_usage", 100, **ROOT)
+    for field, size in (("used", 950.0), ("available", 0.0)):
+        node.set("disk", "space_detail", size, **ROOT, field=field)
+    assert by_rule(node.judge(4)).keys().isdisjoint({"disk.file_system_full", "disk.inodes_short", "disk.inodes_full"})
+    node.set("disk", "read_only", 0, **ROOT)
+    assert {"disk.file_system_full", "disk.inodes_full"} <= by_rule(node.judge(4)).keys()
+    data = ROOT | {"mount_point": "/data"}
+    node.set("disk", "read_only", 1, **ROOT).set("disk", "inode_usage", 99, **data)
+    told = [one.reading.labels for one in node.judge(4).findings if one.rule == "disk.inodes_full"]
+    assert told == [data]
 
 
 def test_a_bond_that_lost_a_member() -> None:

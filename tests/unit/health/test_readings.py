@@ -1,8 +1,11 @@
 """Readings by component and name."""
 
+import msgspec
+
 from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import Absence
 from nodeproof.health import Readings
+from nodeproof.health.readings import touched_names
 from nodeproof.model.metric import Batch, Metric, Missing
 
 AT = Instant(1_790_000_000.0, 1_000.0)
@@ -68,3 +71,26 @@ def test_an_absence_of_all_of_a_component_stands_for_each_metric_not_told_of_by_
     assert readings.missing("cpu", "temperature") == [every]
     assert readings.missing("cpu", "usage") == [one]
     assert readings.missing("memory", "usage") == ()
+
+
+def _batch(metrics: list[Metric], missing: list[Missing]) -> Batch:
+    return Batch("disk", "t", 1.0, metrics, missing)
+
+
+def test_names_that_are_told_anew() -> None:
+    """What a slow group hands out again, or a quick one says again with another time, is nothing new; a value that moved is."""
+    kept, moved = Metric("disk", "iops", 1.0, "", None, "t"), Metric("disk", "io_wait", 1.0, "", None, "t")
+    absent = Missing("disk", "raid_state", Absence.NOT_APPLICABLE, "no arrays", timestamp="t")
+    before = _batch([kept, moved], [absent])
+    again = msgspec.structs.replace(absent, timestamp="u")
+    now = _batch([kept, msgspec.structs.replace(moved, value=2.0)], [again])
+    assert touched_names(before, now) == frozenset({"io_wait"})
+    assert touched_names(before, _batch([msgspec.structs.replace(kept, timestamp="u"), moved], [absent])) == frozenset({"iops"})
+    assert touched_names(before, _batch([kept], [absent])) == frozenset({"io_wait"})
+    assert touched_names(before, _batch([kept, moved], [msgspec.structs.replace(absent, reason="no mdstat")])) == frozenset(
+        {"raid_state"}
+    )
+    assert touched_names(before, _batch([kept, moved], [])) == frozenset({"raid_state"})
+    assert touched_names(before, _batch([kept, moved], [msgspec.structs.replace(absent, name="*")])) is None
+    assert touched_names(None, now) is None
+    assert touched_names(before, None) is None

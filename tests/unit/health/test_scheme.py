@@ -5,7 +5,7 @@ import pytest
 from nodeproof.errors import Absence
 from nodeproof.health import Evaluator
 from nodeproof.health.scheme import WEIGHT_SCHEMES
-from support.node import add_npu, by_rule, healthy, unknown, with_gpus, with_npus
+from support.node import add_npu, by_rule, finding, healthy, unknown, with_gpus, with_npus
 
 WEIGHTS = {
     "cpu_only": {"cpu": 25, "memory": 25, "disk": 30, "network": 10, "chassis": 10},
@@ -187,3 +187,34 @@ def test_unknown_names_are_refused() -> None:
         Evaluator("0.3.6")
     with pytest.raises(ValueError, match="no weight scheme 'gpu'; there are auto, cpu_only"):
         Evaluator(weight_scheme="gpu")
+
+
+@pytest.mark.parametrize(("expected", "scheme"), [(2, "accelerated_2card"), (4, "accelerated_4card"), (5, "accelerated_8card")])
+def test_a_card_lost_before_the_first_look_makes_the_node_no_smaller(expected: int, scheme: str) -> None:
+    node = with_gpus(expected - 1).set("gpu", "cards", expected, vendor="nvidia", state="expected")
+    node.set("gpu", "cards", expected - 1, vendor="nvidia", state="answering").set("gpu", "card_state", 3, gpu_id="9")
+    score = node.judge()
+    assert score.scheme == scheme
+    assert finding(score, "gpu.lost").severity == "critical"
+
+
+def test_a_silent_card_that_has_a_state_is_told_once() -> None:
+    node = with_gpus(3)
+    node.judge()
+    for name in ("temperature", "memory_usage", "utilization", "ecc_errors"):
+        node.miss("gpu", name, Absence.READ_ERROR, "it is lost", gpu_id="2")
+    node.set("gpu", "card_state", 3, gpu_id="2")
+    found = {one.rule for one in node.judge().findings}
+    assert "gpu.lost" in found
+    assert "gpu.card_lost" not in found
+
+
+@pytest.mark.parametrize("cards", [2, 4, 8])
+def test_the_worst_card_decides_and_is_named(cards: int) -> None:
+    node = with_gpus(cards).set("gpu", "temperature", 84, gpu_id="1").set("gpu", "ecc_errors", 0, gpu_id="0")
+    node.set("gpu", "temperature", 93, gpu_id="0")
+    score = node.judge()
+    weight = score.components["gpu"].max
+    assert [(one.rule, one.penalty) for one in score.components["gpu"].deductions or []] == [("temp>90C", 0.35 * weight)]
+    assert finding(score, "temp>90C").reading.labels == {"gpu_id": "0"}
+    assert finding(score, "temp>90C").reading.value == 93

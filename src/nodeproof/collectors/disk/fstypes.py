@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-__all__ = ["IMAGES", "NETWORK", "VIRTUAL", "Watch", "watch"]
+__all__ = ["IMAGES", "NETWORK", "TMPFS", "VIRTUAL", "Watch", "in_memory", "watch"]
 
 VIRTUAL = frozenset(
     {
@@ -19,6 +19,13 @@ VIRTUAL = frozenset(
     }
 )  # fmt: skip
 """No space of their own. An automount point is among them: asking it would mount what nobody asked for."""
+
+TMPFS = "tmpfs"
+_PRIVATE = (
+    b"/proc/", b"/sys/", b"/run/user/", b"/run/credentials/", b"/run/containerd/", b"/run/docker/", b"/run/netns", b"/run/lock/",
+    b"/var/lib/kubelet/", b"/var/lib/docker/", b"/var/lib/containers/", b"/var/lib/containerd/",
+)  # fmt: skip
+"""Folders in which a session, a service or a container has its own: hundreds of them, and their owner's business."""
 
 IMAGES = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "romfs", "composefs"})
 """Read-only images: always full, and that means nothing."""
@@ -50,3 +57,8 @@ def watch(fstype: str, mount_point: bytes) -> Watch:
     if fstype in VIRTUAL or fstype in IMAGES or (fstype in {"overlay", "aufs", "fuse.fuse-overlayfs"} and mount_point != b"/"):
         return Watch.NOT
     return Watch.ALONE if fstype in NETWORK or fstype.startswith("fuse.") else Watch.LOCAL
+
+
+def in_memory(fstype: str, mount_point: bytes) -> bool:
+    """Whether it is a file system in memory that programs of the whole node share."""
+    return fstype == TMPFS and not mount_point.startswith(_PRIVATE)

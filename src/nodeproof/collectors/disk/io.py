@@ -25,12 +25,23 @@ __all__ = ["groups"]
 
 _NEEDS_TWO = "needs two readings of /proc/diskstats that follow on each other"
 _RATES = ("iops", "throughput", "read_latency", "write_latency", "io_util", "queue_depth", "discard_throughput")
-_TOTALS = ("read_sectors_total", "written_sectors_total", "read_time_total", "write_time_total")
+_TOTALS = (
+    "reads_completed",
+    "writes_completed",
+    "read_sectors_total",
+    "written_sectors_total",
+    "read_time_total",
+    "write_time_total",
+    "io_time",
+    "weighted_io_time",
+    "in_flight",
+)
 _MIB_PER_SECTOR = SECTOR_BYTES / BYTES_PER_MIB
 _STALL_LABELS: dict[str, tuple[Labels, ...]] = {
     stall: tuple({"stall": stall, "interval": interval} for interval in ("avg10", "avg60", "avg300"))
     for stall in ("some", "full")
 }
+_TIME_LABELS: dict[str, Labels] = {stall: {"stall": stall} for stall in ("some", "full")}
 _MOST_NAMED = 8
 _MOST_BUSY_PERCENT = 110.0
 """Disk and node are read a moment apart, so a busy disk may come out a little over 100; what is further off is no time share."""
@@ -41,7 +52,7 @@ def groups(machine: Machine) -> tuple[Group, ...]:
     return (
         Group((*_RATES, *_TOTALS), _Traffic(machine).read),
         Group(("io_wait",), _Waiting(machine).read),
-        Group(("pressure",), _Pressure(machine).read),
+        Group(("pressure", "pressure_stall_time"), _Pressure(machine).read),
     )
 
 
@@ -131,6 +142,8 @@ class _Traffic:
 
     @staticmethod
     def _count(cycle: Cycle, labels: Labels, now: DiskCounters) -> None:
+        cycle.add("reads_completed", now.reads, labels)
+        cycle.add("writes_completed", now.writes, labels)
         cycle.add("read_sectors_total", now.sectors_read, labels)
         cycle.add("written_sectors_total", now.sectors_written, labels)
         if now.read_ms is not None and now.write_ms is not None:
@@ -138,6 +151,12 @@ class _Traffic:
             cycle.add("write_time_total", now.write_ms, labels)
         else:
             cycle.miss_all(("read_time_total", "write_time_total"), _no_times(), labels)
+        if now.busy_ms is not None and now.weighted_ms is not None and now.in_flight is not None:
+            cycle.add("io_time", now.busy_ms, labels)
+            cycle.add("weighted_io_time", now.weighted_ms, labels)
+            cycle.add("in_flight", now.in_flight, labels)
+        else:
+            cycle.miss_all(("io_time", "weighted_io_time", "in_flight"), _no_times(), labels)
 
     @staticmethod
     def _rate(cycle: Cycle, labels: _Labels, change: "_Change", *, discards: bool) -> bool:
@@ -261,7 +280,9 @@ class _Pressure:
 
     def _stall(self, cycle: Cycle, stall: str, shares: Stall | None) -> None:
         if shares is None:
-            cycle.miss("pressure", Absence.READ_ERROR, f"/proc/pressure/io has no usable line {stall}", {"stall": stall})
+            absence = NoData(Absence.READ_ERROR, f"/proc/pressure/io has no usable line {stall}")
+            cycle.miss_all(("pressure", "pressure_stall_time"), absence, _TIME_LABELS[stall])
             return
         for labels, value in zip(_STALL_LABELS[stall], shares[:3], strict=True):
             cycle.add("pressure", value, labels)
+        cycle.add("pressure_stall_time", shares.total_s, _TIME_LABELS[stall])

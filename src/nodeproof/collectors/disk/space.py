@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nodeproof.clock import rfc3339
+from nodeproof.clock import Instant, rfc3339
 from nodeproof.collectors.base import Cycle, Group
-from nodeproof.collectors.disk.fstypes import Watch, watch
+from nodeproof.collectors.disk.fstypes import Watch, in_memory, watch
 from nodeproof.collectors.services.kernel_log import KernelLog
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.background import Answer, Background
@@ -27,6 +27,7 @@ from nodeproof.units import BYTES_PER_MIB
 __all__ = ["Row", "groups", "rows", "shown_name"]
 
 _SPACE = ("space_usage", "space_detail", "inode_usage")
+_TMPFS = ("tmpfs_usage", "tmpfs_detail", "tmpfs_inode_usage")
 _DEADLINE_S = 5.0
 _LONGEST_NAME = 1024
 _LOCAL = "statvfs of local file systems"
@@ -52,7 +53,8 @@ def groups(machine: Machine) -> tuple[Group, ...]:
     mounts = _Mounts(machine)
     return (
         Group(_SPACE, _SpaceReader(machine, mounts).read, every_s=SPACE_PERIOD_S),
-        Group(("read_only_remount",), _Remounts(machine, mounts).read, every_s=SPACE_PERIOD_S),
+        Group(("read_only", "read_only_remount"), _Remounts(machine, mounts).read, every_s=SPACE_PERIOD_S),
+        Group(_TMPFS, _Tmpfs(machine, mounts).read, every_s=SPACE_PERIOD_S),
     )
 
 
@@ -88,7 +90,7 @@ def _row(device_id: str, mount: Mount, *, hidden: bool) -> Row:
 
 
 class _Mounts:
-    """The table of mounts, read by both groups and parsed when it has changed."""
+    """The table of mounts, read once a cycle for all groups and parsed when it has changed."""
 
     def __init__(self, machine: Machine) -> None:
         self._files = machine.files
@@ -96,16 +98,32 @@ class _Mounts:
         self._path = "/proc/1/mountinfo" if machine.files.root else "/proc/self/mountinfo"
         self._raw = b""
         self._rows: list[Row] = []
+        self._in_memory: list[Mount] = []
+        self._at: Instant | None = None
 
-    def rows(self) -> list[Row]:
+    def rows(self, at: Instant) -> list[Row]:
         """File systems worth watching. Raises NoData, ParseError."""
-        raw = self._files.read(self._path)
-        if raw != self._raw or not self._rows:
-            self._rows = rows(proc_mounts.parse_mountinfo(raw))
-            self._raw = raw
+        self._read(at)
         if not self._rows:
             raise NoData(Absence.NOT_APPLICABLE, f"{self._path} has no file system with space of its own")
         return self._rows
+
+    def in_memory(self, at: Instant) -> list[Mount]:
+        """Mounts of file systems in memory, one a file system. Raises NoData, ParseError."""
+        self._read(at)
+        return self._in_memory
+
+    def _read(self, at: Instant) -> None:
+        if at == self._at:
+            return
+        raw = self._files.read(self._path)
+        if raw != self._raw or not self._rows:
+            mounts = proc_mounts.parse_mountinfo(raw)
+            self._rows = rows(mounts)
+            shared = [mount for mount in proc_mounts.visible(mounts) if in_memory(mount.fstype, mount.mount_point)]
+            self._in_memory = list({mount.device_id: mount for mount in reversed(shared)}.values())[::-1]
+            self._raw = raw
+        self._at = at
 
 
 _Outcome = Space | NoData
@@ -146,7 +164,7 @@ class _SpaceReader:
         self._hung: set[_Key] = set()
 
     def read(self, cycle: Cycle) -> None:
-        found = self._mounts.rows()
+        found = self._mounts.rows(cycle.at)
         keys = {(row.device_id, row.path) for row in found}
         self._hung &= keys
         for key in self._alone.keys() - keys:
@@ -241,7 +259,7 @@ class _Remounts:
         self._seen_writable: set[tuple[str, bytes]] = set()
 
     def read(self, cycle: Cycle) -> None:
-        found = self._mounts.rows()
+        found = self._mounts.rows(cycle.at)
         wanted_writable = self._writable_by_fstab()
         blamed = self._blamed_by_kernel()
         self._seen_writable &= {(row.device_id, row.mount.source) for row in found}
@@ -249,6 +267,7 @@ class _Remounts:
             mount = row.mount
             identity = (row.device_id, mount.source)
             options = mount.super_options
+            cycle.add("read_only", float(has_option(options, "ro")), row.labels)
             if has_option(options, "emergency_ro") or has_option(options, "shutdown"):
                 cycle.add("read_only_remount", 1.0, row.labels)
                 continue
@@ -278,3 +297,36 @@ class _Remounts:
             return frozenset(self._log.counts().fs_readonly)
         except NoData:  # reported by the metrics that are about the log
             return frozenset()
+
+
+class _Tmpfs:
+    """File systems in memory. Asking them touches no disk and no server, so it is done here and now."""
+
+    def __init__(self, machine: Machine, mounts: _Mounts) -> None:
+        self._files = machine.files
+        self._mounts = mounts
+
+    def read(self, cycle: Cycle) -> None:
+        for mount in self._mounts.in_memory(cycle.at):
+            if has_option(mount.super_options, "ro"):
+                continue
+            labels = {"mount_point": shown_name(mount.mount_point)}
+            try:
+                self._add(cycle, labels, self._files.statvfs(mount.mount_point.decode("utf-8", "surrogateescape")))
+            except NoData as absence:
+                cycle.miss_all(_TMPFS, absence, labels)
+        if not cycle.metrics and not cycle.missing:
+            raise NoData(Absence.NOT_APPLICABLE, "no file system in memory is mounted that programs share")
+
+    @staticmethod
+    def _add(cycle: Cycle, labels: Labels, space: Space) -> None:
+        if space.blocks <= 0 or space.block_bytes <= 0 or not 0 <= space.blocks_free <= space.blocks:
+            cycle.miss_all(_TMPFS, NoData(Absence.NOT_APPLICABLE, "it has no limit of its own"), labels)
+            return
+        used = space.blocks - space.blocks_free
+        mib = space.block_bytes / BYTES_PER_MIB
+        cycle.add("tmpfs_usage", round(100.0 * used / space.blocks, 2), labels)
+        for field, blocks in (("total", space.blocks), ("used", used), ("available", space.blocks_available)):
+            cycle.add("tmpfs_detail", round(blocks * mib, 3), {**labels, "field": field})
+        if 0 < space.inodes >= space.inodes_free >= 0:
+            cycle.add("tmpfs_inode_usage", round(100.0 * (space.inodes - space.inodes_free) / space.inodes, 2), labels)

@@ -10,6 +10,7 @@ from nodeproof.collectors.network.port_speed import PortSpeed
 from nodeproof.collectors.network.rdma import Rdma
 from nodeproof.collectors.network.sockets import Sockets
 from nodeproof.collectors.network.stack import Stack
+from nodeproof.collectors.network.tables import Tables
 from nodeproof.collectors.network.traffic import Traffic
 from nodeproof.host.machine import Machine
 
@@ -28,6 +29,7 @@ def create(machine: Machine, selection: Selection) -> Collector:
         Pcie(machine),
         Sockets(machine),
         Stack(machine),
+        Tables(machine),
         Rdma(machine),
     )
     groups = tuple(group for part in parts for group in part.groups())

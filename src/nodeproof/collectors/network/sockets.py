@@ -2,28 +2,31 @@
 
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.network.common import net_root
-from nodeproof.errors import Absence, NoData
+from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.host.machine import Machine
 from nodeproof.model.metric import Labels
-from nodeproof.sources import proc_net_snmp, proc_net_sockstat, proc_net_tcp
+from nodeproof.sources import inet_diag, proc_net_snmp, proc_net_sockstat, proc_net_tcp
 
 __all__ = ["Sockets"]
 
-_PERIOD_S = 30.0
-"""However few sockets there are, the kernel walks its whole hash table for each of the two files: about 5 ms of CPU."""
+_INET, _INET6 = 2, 10
+_PERIOD_S = 60.0
+"""However few sockets there are, the kernel walks its whole hash table for each family: megabytes that are in no cache."""
 _MAX_LISTED = 20_000
-"""Sockets up to which the tables are read: a line is 150 bytes, and the kernel holds a lock for each."""
+"""Sockets up to which they are listed one by one: the kernel holds a lock for each."""
 _LABELS: dict[str, Labels] = {state: {"state": state} for state in proc_net_tcp.STATES}
 _ALWAYS = ("ESTABLISHED", "TIME_WAIT")
 """States that health judges: none of them is 0, not silence."""
 
 
 class Sockets:
-    """Counts from ``tcp`` and ``tcp6``, or from the kernel's own sums when there are too many to list."""
+    """Counts of the kernel's list, of ``tcp`` and ``tcp6``, or, when there are too many, of the kernel's own sums."""
 
     def __init__(self, machine: Machine) -> None:
         self._files = machine.files
         self._root = net_root(machine.files)
+        self._lists = True
+        """Whether the kernel may be asked for its list; else its files are read."""
 
     def groups(self) -> tuple[Group, ...]:
         """The one group of this source."""
@@ -41,8 +44,8 @@ class Sockets:
             cycle.miss("connection_count", Absence.UNSUPPORTED, reason)
             return
         counts = dict.fromkeys(_ALWAYS, 0)
-        for file in ("tcp", "tcp6"):
-            for state, count in self._states(file).items():
+        for states in self._listed() or map(self._states, ("tcp", "tcp6")):
+            for state, count in states.items():
                 counts[state] = counts.get(state, 0) + count
         for state, count in counts.items():
             cycle.add("connection_count", count, _LABELS[state])
@@ -67,6 +70,16 @@ class Sockets:
             if absence.state is Absence.UNSUPPORTED:  # a kernel without IPv6
                 return 0
             raise
+
+    def _listed(self) -> list[dict[str, int]]:
+        """What the kernel lists for each family; empty where it cannot be asked."""
+        if not self._lists:
+            return []
+        try:
+            return [inet_diag.parse(self._files.tcp_sockets(family)) for family in (_INET, _INET6)]
+        except (NoData, ParseError):
+            self._lists = False
+            return []
 
     def _states(self, file: str) -> dict[str, int]:
         try:

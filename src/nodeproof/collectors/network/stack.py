@@ -1,6 +1,6 @@
 """The network stack's own counters: TCP repetition, full listeners, lost datagrams, full backlogs, the firewall's table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nodeproof.collectors.base import Cycle, Group
 from nodeproof.collectors.network.common import LINK_PERIOD_S, Rate, is_foreign_namespace, net_root
@@ -19,8 +19,43 @@ _UDP_ERRORS: tuple[tuple[str, Labels], ...] = (
     ("SndbufErrors", {"type": "sndbuf"}),
     ("InCsumErrors", {"type": "csum"}),
 )
-_SNMP_NAMES = ("tcp_segments_sent", "tcp_retransmits", "tcp_retransmit_ratio", "udp_errors", "udp_error_rate")
-_LISTEN_NAMES = ("listen_overflows", "listen_drops", "listen_drop_rate")
+_TCP_EVENTS: tuple[tuple[str, Labels], ...] = (
+    ("ActiveOpens", {"type": "active_open"}),
+    ("PassiveOpens", {"type": "passive_open"}),
+    ("AttemptFails", {"type": "attempt_failed"}),
+    ("EstabResets", {"type": "established_reset"}),
+    ("OutRsts", {"type": "reset_sent"}),
+    ("InErrs", {"type": "bad_segment"}),
+)
+_TCP_TROUBLE: tuple[tuple[str, Labels], ...] = (
+    ("TCPSynRetrans", {"type": "syn_sent_again"}),
+    ("TCPTimeouts", {"type": "timeout"}),
+    ("TCPAbortOnMemory", {"type": "abort_on_memory"}),
+    ("TCPMemoryPressures", {"type": "memory_pressure"}),
+    ("TCPRcvQDrop", {"type": "receive_queue_drop"}),
+    ("TCPBacklogDrop", {"type": "backlog_drop"}),
+    ("SyncookiesSent", {"type": "syncookie_sent"}),
+    ("SyncookiesFailed", {"type": "syncookie_failed"}),
+)
+_IP_ERRORS: tuple[tuple[str, Labels], ...] = (
+    ("InHdrErrors", {"type": "in_header"}),
+    ("InAddrErrors", {"type": "in_address"}),
+    ("InDiscards", {"type": "in_discard"}),
+    ("OutDiscards", {"type": "out_discard"}),
+    ("OutNoRoutes", {"type": "out_no_route"}),
+    ("ReasmFails", {"type": "reassembly"}),
+    ("FragFails", {"type": "fragmentation"}),
+)
+_SNMP_NAMES = (
+    "tcp_segments_sent",
+    "tcp_retransmits",
+    "tcp_retransmit_ratio",
+    "tcp_events",
+    "ip_errors",
+    "udp_errors",
+    "udp_error_rate",
+)
+_LISTEN_NAMES = ("listen_overflows", "listen_drops", "listen_drop_rate", "tcp_trouble")
 _SOFTNET_NAMES = ("softnet_drops", "softnet_squeezes", "softnet_drop_rate")
 _CONNTRACK_NAMES = ("conntrack_entries", "conntrack_max", "conntrack_usage")
 
@@ -43,8 +78,10 @@ class Stack:
         )
 
     def _read_snmp(self, cycle: Cycle) -> None:
-        tables = proc_net_snmp.parse(self._files.read_kept(f"{self._root}/snmp"), ("Tcp", "Udp"))
+        tables = proc_net_snmp.parse(self._files.read_kept(f"{self._root}/snmp"), ("Ip", "Tcp", "Udp"))
         self._tcp(cycle, tables.get("Tcp", {}))
+        _counters(cycle, "tcp_events", tables.get("Tcp", {}), _TCP_EVENTS)
+        _counters(cycle, "ip_errors", tables.get("Ip", {}), _IP_ERRORS)
         udp = tables.get("Udp", {})
         for name, labels in _UDP_ERRORS:
             _counter(cycle, "udp_errors", udp, name, labels)
@@ -70,6 +107,7 @@ class Stack:
         _counter(cycle, "listen_overflows", table, "ListenOverflows")
         drops = _counter(cycle, "listen_drops", table, "ListenDrops")
         _rate(cycle, "listen_drop_rate", self._listen, drops)
+        _counters(cycle, "tcp_trouble", table, _TCP_TROUBLE)
 
     def _read_softnet(self, cycle: Cycle) -> None:
         sums = proc_net_softnet.parse(self._files.read_kept(f"{self._root}/softnet_stat"))
@@ -103,6 +141,15 @@ def _counter(cycle: Cycle, metric: str, table: Mapping[str, int], name: str, lab
     else:
         cycle.add(metric, value, labels)
     return value
+
+
+def _counters(cycle: Cycle, metric: str, table: Mapping[str, int], names: Iterable[tuple[str, Labels]]) -> None:
+    """Those that this kernel has; older ones lack some. One absence where it has none."""
+    found = [(table[name], labels) for name, labels in names if name in table]
+    for value, labels in found:
+        cycle.add(metric, value, labels)
+    if not found:
+        cycle.miss(metric, Absence.UNSUPPORTED, "this kernel counts none of them")
 
 
 def _rate(cycle: Cycle, metric: str, counter: Rate, value: int | None) -> None:

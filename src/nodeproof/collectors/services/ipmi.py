@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 
 _DEVICES = ("/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0")
 """Where ipmitool looks for the kernel's driver, in its order."""
+_CLASS_DEVICE = "/sys/class/ipmi/ipmi0"
 _LOOK_S = 30.0
 """How long the answer to "is there a BMC device and a tool" is kept."""
 _MAX_REST_S = 60.0
@@ -207,11 +208,13 @@ class Ipmi:
         """Why ipmitool need not be started at all; None when it is worth trying."""
         files = self._machine.files
         device = next((path for path in _DEVICES if files.exists(path)), None)
+        if device is None and files.exists(_CLASS_DEVICE):
+            device = _DEVICES[0]  # the kernel has it, and we, as a service, do not see it
         if device is None:
             return self._machine.shared(Platform).no_hardware(
                 "BMC", f"there is no {_DEVICES[0]}", remedy="load the drivers: modprobe ipmi_si ipmi_devintf"
             )
-        if not files.can_read(device):
+        if not self._machine.may_use(device, "ipmitool"):
             return NoData(
                 Absence.NO_PERMISSION,
                 f"{device} exists and this user may not open it",

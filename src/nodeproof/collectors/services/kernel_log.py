@@ -17,6 +17,7 @@ from nodeproof.errors import Absence, NoData, ParseError
 from nodeproof.faults.coalesce import CoalescedEvent, Coalescer, FlapPolicy, LinkChange, LinkFlap, link_flap
 from nodeproof.host.kmsg import KmsgChannel, KmsgThread
 from nodeproof.host.machine import Machine
+from nodeproof.model.event import Severity
 from nodeproof.sources import kmsg
 from nodeproof.sources.kernel_events import KERNEL_FACILITY, classify
 from nodeproof.sources.kmsg import KmsgRecord
@@ -29,7 +30,7 @@ _TURN = 1000
 _MOST_TURNS = 200
 """One call reads at most so many turns itself; a ring of 16 MiB holds about 100,000 records."""
 _DRIFT_S = 1.0
-_MAX_NEWS = 256
+_MAX_NEWS = 2048
 
 
 class KernelLog:
@@ -44,12 +45,14 @@ class KernelLog:
         self._trusted = trusted
         self._lock = threading.Lock()
         self._reading = threading.Lock()
-        self._channel = KmsgChannel(machine.files.real(_PATH), _PATH)
+        self._channel = KmsgChannel(machine.files.real(_PATH), _PATH, opener=machine.files.opener)
         self._thread: KmsgThread | None = None
         self._closed = False
         self._tally = Tally()
         self._coalescer = Coalescer()
-        self._news: list[CoalescedEvent] = []
+        self._news: dict[tuple[str, bool, str, str], CoalescedEvent] = {}
+        """By kind, whether verified, device and code. The second half of the room is for what is critical."""
+        self._heard_through = -1
         self._absence: NoData | None = NoData(Absence.UNKNOWN, f"{_PATH} is still being read")
         self._first: tuple[int, float] | None = None
         self._next_sequence = 0
@@ -91,12 +94,23 @@ class KernelLog:
             self._check()
             return self._coalescer.events()
 
+    @property
+    def readable(self) -> bool:
+        """Whether what the kernel writes now would be heard."""
+        return self._absence is None
+
+    def heard(self, through: int) -> None:
+        """Records up to this number were told of before: they count, and are no news. Call it before :meth:`start`."""
+        self._heard_through = through
+
     def news(self) -> list[CoalescedEvent]:
-        """Events to tell somebody of, each once: new ones, graver ones, and a reminder a minute of those that go on."""
+        """Events to tell somebody of, each with its count by now: new and graver ones, and a word a minute on what goes on."""
         self._catch_up()
         with self._lock:
-            news, self._news = self._news, []
-            return news
+            told = [self._coalescer.newest(whole) for whole in self._news.values()] if self._news else []
+            self._news.clear()
+            told += self._coalescer.due(self._machine.clock.now().mono_s)
+            return told
 
     def link_flaps(self, policy: FlapPolicy = FlapPolicy()) -> list[LinkFlap]:  # noqa: B008 - immutable
         """Interfaces whose link went down and came back, judged now. Raises NoData."""
@@ -137,9 +151,12 @@ class KernelLog:
             return
         self._counts = None
         self._tally.add(event)
-        told = self._coalescer.take(event)
-        if told is not None and len(self._news) < _MAX_NEWS:
-            self._news.append(told)
+        told = self._coalescer.take(event, tell=record.sequence > self._heard_through)
+        if told is not None:
+            key = (event.kind, event.verified, event.device, event.code)
+            room = _MAX_NEWS if event.severity is Severity.CRITICAL else _MAX_NEWS // 2
+            if key in self._news or len(self._news) < room:
+                self._news[key] = told
 
     def _set_skew(self, newest_s: float) -> None:
         """What the log's clock lacks now: it stands still while the machine is suspended, and NTP does not discipline it."""

@@ -10,6 +10,7 @@ __all__ = ["groups"]
 
 _STEP_S = 0.5
 """Slewing moves the clock by 500 ppm at most (adjtimex(2)), chrony by up to 10 %: half a second between two cycles is a step."""
+_CLOCK = ("clock_synced", "clock_offset", "clock_max_error", "clock_estimated_error", "clock_frequency_error")
 _FORWARD: Labels = {"direction": "forward"}
 _BACKWARD: Labels = {"direction": "backward"}
 
@@ -17,7 +18,7 @@ _BACKWARD: Labels = {"direction": "backward"}
 def groups(machine: Machine) -> tuple[Group, ...]:
     """Clock groups of the component."""
     return (
-        Group(("clock_synced", "clock_offset", "clock_max_error"), _Discipline(machine).read, every_s=10.0),
+        Group(_CLOCK, _Discipline(machine).read, every_s=10.0),
         Group(("clock_steps_total",), _Steps().read),
     )
 
@@ -32,6 +33,13 @@ class _Discipline:
         state = timex.parse(self._files.adjtimex())
         cycle.add("clock_synced", float(state.synced))
         cycle.add("clock_max_error", state.max_error_s)
+        cycle.add("clock_estimated_error", state.estimated_error_s)
+        if state.frequency_ppm is None:
+            cycle.miss(
+                "clock_frequency_error", Absence.UNSUPPORTED, "the kernel does not tell the correction of its clock's rate"
+            )
+        else:
+            cycle.add("clock_frequency_error", round(state.frequency_ppm, 3))
         if state.offset_s is None:
             cycle.miss("clock_offset", Absence.UNKNOWN, "nothing disciplines the kernel's clock, so its offset is not known")
         else:

@@ -136,7 +136,6 @@ _TIMES = (
         "Time in which some tasks, or all of them (full), waited for a processor, since boot.",
         "/proc/pressure/cpu",
         ("stall",),
-        Priority.LOW,
     ),
 )
 

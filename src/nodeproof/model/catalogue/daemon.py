@@ -33,6 +33,7 @@ METRICS: tuple[MetricSpec, ...] = (
     _row(
         "collector_failing", "", Kind.STATE, "1 when a cycle has failed within the last minute, or the last two cycles; else 0."
     ),
+    _row("sink_failing", "", Kind.STATE, "1 while something of what is to be written there cannot be; else 0.", ("sink",)),
     _row("health_score", "", Kind.GAUGE, "Health of the node, 0 to 100, as last judged.", ())._replace(priority=Priority.HIGH),
     _row("health_coverage", "%", Kind.GAUGE, "Share of the weight of all applicable rules that could be read.", ()),
     _row(

@@ -31,6 +31,10 @@ def _total(name: str, unit: str, meaning: str) -> MetricSpec:
     return MetricSpec("disk", name, unit, Kind.COUNTER, meaning, _STATS, ("device",), features=_ALL, reference=True)
 
 
+def _count(name: str, unit: str, kind: Kind, meaning: str) -> MetricSpec:
+    return MetricSpec("disk", name, unit, kind, meaning, _STATS, ("device",))
+
+
 def _mount(name: str, unit: str, kind: Kind, meaning: str, priority: Priority, *labels: str, reference: bool) -> MetricSpec:
     return MetricSpec(
         "disk",
@@ -77,6 +81,14 @@ def _smart(
 
 _SPACE_METRICS = (
     _mount(
+        "read_only",
+        "",
+        Kind.STATE,
+        "1 = the file system is mounted read-only, so nobody can write to it; 0 = not.",
+        Priority.MEDIUM,
+        reference=False,
+    ),
+    _mount(
         "space_usage",
         "%",
         Kind.GAUGE,
@@ -111,6 +123,39 @@ _SPACE_METRICS = (
         "/proc/self/mountinfo, /etc/fstab, /dev/kmsg",
         _MOUNT_LABELS,
         Priority.HIGH,
+        period_s=SPACE_PERIOD_S,
+    ),
+)
+
+_TMPFS_METRICS = (
+    MetricSpec(
+        "disk",
+        "tmpfs_usage",
+        "%",
+        Kind.GAUGE,
+        "Share of a file system in memory (/dev/shm, /run, /tmp) that is in use; absent for one without a limit.",
+        _SPACE,
+        ("mount_point",),
+        period_s=SPACE_PERIOD_S,
+    ),
+    MetricSpec(
+        "disk",
+        "tmpfs_detail",
+        "MB",
+        Kind.GAUGE,
+        "Space of a file system in memory by field: total, used, available.",
+        _SPACE,
+        ("mount_point", "field"),
+        period_s=SPACE_PERIOD_S,
+    ),
+    MetricSpec(
+        "disk",
+        "tmpfs_inode_usage",
+        "%",
+        Kind.GAUGE,
+        "Share of the inodes of a file system in memory that is in use.",
+        _SPACE,
+        ("mount_point",),
         period_s=SPACE_PERIOD_S,
     ),
 )
@@ -151,6 +196,16 @@ _IO_METRICS = (
         features=(Feature.WEB,),
         reference=False,
     ),
+    _count("reads_completed", "count", Kind.COUNTER, "Reads completed since the device appeared."),
+    _count("writes_completed", "count", Kind.COUNTER, "Writes completed since the device appeared."),
+    _count("io_time", "ms", Kind.COUNTER, "Time with at least one request in flight since the device appeared; wraps at 2^32."),
+    _count(
+        "weighted_io_time",
+        "ms",
+        Kind.COUNTER,
+        "Time in flight summed over all requests since the device appeared: its growth over time is the queue; wraps at 2^32.",
+    ),
+    _count("in_flight", "count", Kind.GAUGE, "Requests in flight at the moment of reading."),
     _total("read_sectors_total", "", "Sectors of 512 bytes read since the device appeared."),
     _total("written_sectors_total", "", "Sectors of 512 bytes written since the device appeared."),
     _total("read_time_total", "ms", "Time spent by all reads since the device appeared; wraps at 2^32."),
@@ -172,6 +227,15 @@ _IO_METRICS = (
         "Share of time in which some, or all, tasks stood still for want of I/O, averaged by the kernel.",
         "/proc/pressure/io",
         ("stall", "interval"),
+    ),
+    MetricSpec(
+        "disk",
+        "pressure_stall_time",
+        "s",
+        Kind.COUNTER,
+        "Time in which some tasks, or all of them (full), waited for I/O, since boot.",
+        "/proc/pressure/io",
+        ("stall",),
     ),
 )
 
@@ -331,6 +395,7 @@ _IDENTITY = MetricSpec(
 
 METRICS: tuple[MetricSpec, ...] = (
     *_SPACE_METRICS,
+    *_TMPFS_METRICS,
     *_IO_METRICS,
     *_ERROR_METRICS,
     *_RAID_METRICS,

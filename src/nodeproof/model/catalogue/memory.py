@@ -178,7 +178,6 @@ _ACTIVITY_ROWS = (
         "Time in which some tasks, or all of them (full), waited for memory, since boot.",
         _PRESSURE,
         "stall",
-        priority=Priority.LOW,
     ),
     _row(
         "fragmentation",

@@ -16,13 +16,16 @@ _BONDING = "/proc/net/bonding"
 _SOFTNET = "/proc/net/softnet_stat"
 _SNMP = "/proc/net/snmp"
 _NETSTAT = "/proc/net/netstat"
+_SOCKSTAT = "/proc/net/sockstat"
+_NEIGHBOURS = "/proc/net/stat/arp_cache, ndisc_cache"
 _CONNTRACK = "/proc/sys/net/netfilter"
 _INFINIBAND = "/sys/class/infiniband"
 _PORT = ("device", "port")
 
 _STACK_PERIOD_S = 5.0
 _LINK_PERIOD_S = 10.0
-_SOCKET_PERIOD_S = 30.0
+_SOCKET_PERIOD_S = 60.0
+_TABLE_PERIOD_S = 15.0
 _PCIE_PERIOD_S = 60.0
 
 
@@ -36,6 +39,10 @@ def _stack(name: str, unit: str, kind: Kind, text: str, source: str, *labels: st
 
 def _link(name: str, unit: str, kind: Kind, text: str, source: str, *labels: str) -> MetricSpec:
     return MetricSpec("network", name, unit, kind, text, source, labels, period_s=_LINK_PERIOD_S)
+
+
+def _table(name: str, unit: str, kind: Kind, text: str, source: str, *labels: str) -> MetricSpec:
+    return MetricSpec("network", name, unit, kind, text, source, labels, period_s=_TABLE_PERIOD_S)
 
 
 def _pcie(name: str, unit: str, text: str, file: str) -> MetricSpec:
@@ -191,7 +198,7 @@ _STACK = (
         Kind.GAUGE,
         "TCP sockets by state, IPv4 and IPv6; with more than 20,000 only TIME_WAIT and ESTABLISHED (from Linux 6.10 on with "
         "CLOSE_WAIT in it).",
-        "/proc/net/tcp",
+        "sock_diag(7), else /proc/net/tcp",
         ("state",),
         _LOW,
         default=False,
@@ -222,6 +229,45 @@ _STACK = (
     _stack("softnet_drops", "count", Kind.COUNTER, "Packets dropped because a processor's backlog was full.", _SOFTNET),
     _stack("softnet_squeezes", "count", Kind.COUNTER, "Times that a poll for packets ran out of its budget.", _SOFTNET),
     _stack("softnet_drop_rate", "count/s", Kind.GAUGE, "Packets a second dropped because a backlog was full.", _SOFTNET),
+    _stack(
+        "tcp_events", "count", Kind.COUNTER, "Connections opened, failed and reset, and bad segments, by type.", _SNMP, "type"
+    ),
+    _stack(
+        "tcp_trouble",
+        "count",
+        Kind.COUNTER,
+        "What TCP had to bear, by type: SYNs sent again, timeouts, want of memory, queues that overflowed, SYN cookies.",
+        _NETSTAT,
+        "type",
+    ),
+    _stack("ip_errors", "count", Kind.COUNTER, "IPv4 packets thrown away, by cause.", _SNMP, "type"),
+    _table("sockets", "count", Kind.GAUGE, "Sockets by kind; tcp_time_wait counts IPv4 and IPv6.", _SOCKSTAT, "kind"),
+    _table("socket_memory", "bytes", Kind.GAUGE, "Memory that queues of sockets hold, by protocol.", _SOCKSTAT, "protocol"),
+    _table(
+        "tcp_memory_usage",
+        "%",
+        Kind.GAUGE,
+        "Memory of TCP against net.ipv4.tcp_mem; at 100 % the kernel drops what it receives.",
+        f"{_SOCKSTAT}, /proc/sys/net/ipv4/tcp_mem",
+    ),
+    _table("neighbour_entries", "count", Kind.GAUGE, "Entries of the ARP and the IPv6 neighbour table.", _NEIGHBOURS, "family"),
+    _table(
+        "neighbour_usage",
+        "%",
+        Kind.GAUGE,
+        "Entries against net.*.neigh.default.gc_thresh3; at 100 % hosts that are not in the table cannot be reached.",
+        _NEIGHBOURS,
+        "family",
+    ),
+    _table("neighbour_table_full", "count", Kind.COUNTER, "Entries refused because the table was full.", _NEIGHBOURS, "family"),
+    _table(
+        "conntrack_errors",
+        "count",
+        Kind.COUNTER,
+        "Packets that the firewall's table dropped (drop, insert_failed), made room for (early_drop) or found invalid.",
+        "/proc/net/stat/nf_conntrack",
+        "type",
+    ),
     _link("conntrack_entries", "count", Kind.GAUGE, "Connections that the firewall tracks.", f"{_CONNTRACK}/nf_conntrack_count"),
     _link("conntrack_max", "count", Kind.GAUGE, "Connections that it can track.", f"{_CONNTRACK}/nf_conntrack_max"),
     _link(

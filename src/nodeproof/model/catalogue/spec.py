@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from nodeproof.model.feature import FEATURES, Feature
+
 __all__ = ["FEATURES", "UNITS", "BaseUnit", "Feature", "Kind", "MetricSpec", "Priority"]
 
 
@@ -41,6 +43,7 @@ UNITS: dict[str, BaseUnit] = {
     "jiffies": BaseUnit("seconds", 1.0 / _USER_HZ),
     "ms": BaseUnit("seconds", 0.001),
     "order": BaseUnit("order", 1.0),
+    "ppm": BaseUnit("ratio", 1e-6),
     "s": BaseUnit("seconds", 1.0),
     "°C": BaseUnit("celsius", 1.0),
 }
@@ -68,17 +71,6 @@ class Priority(StrEnum):
     HIGH = "High"
     MEDIUM = "Medium"
     LOW = "Low"
-
-
-class Feature(StrEnum):
-    """A consumer with a list of the metrics it needs (observe.md 3.3)."""
-
-    WEB = "web"
-    DFEE = "dfee"
-    HEALTH = "health"
-
-
-FEATURES = tuple(Feature)
 
 
 class MetricSpec(NamedTuple):

@@ -77,6 +77,22 @@ METRICS: tuple[MetricSpec, ...] = (
         period_s=10.0,
     ),
     _spec(
+        "clock_estimated_error",
+        "s",
+        Kind.GAUGE,
+        "The kernel's estimate of the clock's error, as whoever disciplines it has set it.",
+        _CLOCK,
+        period_s=10.0,
+    ),
+    _spec(
+        "clock_frequency_error",
+        "ppm",
+        Kind.GAUGE,
+        "Correction of the clock's rate; a quartz that needs more than 500 cannot be kept.",
+        _CLOCK,
+        period_s=10.0,
+    ),
+    _spec(
         "clock_steps_total",
         "count",
         Kind.COUNTER,

@@ -135,6 +135,56 @@ def test_a_file_system_always_read_only_is_no_remount(tmp_path: Path) -> None:
     assert value(host.cycle(), "read_only_remount") == 0.0
 
 
+def test_who_can_be_written_to(tmp_path: Path) -> None:
+    host = _host(
+        tmp_path,
+        "28 1 8:1 / / rw - ext4 /dev/sda1 rw",
+        "29 28 8:2 / /media ro - ext4 /dev/sdb1 ro",
+        "30 28 8:3 / /seen ro - ext4 /dev/sdc1 rw",
+    )
+    states = {one.labels["mount_point"]: one.value for one in host.cycle().metrics if one.name == "read_only" and one.labels}
+    assert states == {"/": 0.0, "/media": 1.0, "/seen": 0.0}
+
+
+_MEMORY = (
+    "28 1 8:1 / / rw - ext4 /dev/sda1 rw",
+    "30 28 0:30 / /run rw - tmpfs tmpfs rw,size=1024k",
+    "31 30 0:31 / /run/user/1000 rw - tmpfs tmpfs rw",
+    "32 28 0:32 / /old/shm rw - tmpfs shm rw",
+    "33 28 0:33 / /dev/shm rw - tmpfs shm rw",
+    "34 28 0:33 / /mnt/same rw - tmpfs shm rw",
+    "35 28 0:35 / /secrets ro - tmpfs tmpfs ro",
+    "36 28 0:36 / /endless rw - tmpfs tmpfs rw,size=0",
+    "37 28 0:37 / /old rw - ext4 /dev/sdb1 rw",
+    "38 28 0:38 / /shut rw - tmpfs tmpfs rw",
+)
+
+
+def test_file_systems_in_memory_are_watched_apart(tmp_path: Path) -> None:
+    """One that is hidden, private, read-only, or seen already is left out; one without a limit has no share to give."""
+    host = _host(tmp_path, *_MEMORY)
+    spaces: dict[str, object] = dict.fromkeys((line.split()[4] for line in _MEMORY), _SPACE)
+    spaces |= {"/run": [4096, 256, 64, 64, 1000, 990], "/endless": [4096, 0, 0, 0, 0, 0]}
+    spaces |= {"/shut": ["no_permission", "Permission denied"], "/dev/shm": [4096, 1000, 20, 20, 0, 0]}  # noqa: S108 - a label
+    write(host.root, "/statvfs.json", json.dumps(spaces))
+    batch = host.cycle()
+    found = {one.labels["mount_point"]: one.value for one in batch.metrics if one.name == "tmpfs_usage" and one.labels}
+    # /run: (256 - 64) of 256 blocks; /dev/shm: (1000 - 20) of 1000
+    assert found == {"/run": 75.0, "/dev/shm": 98.0}  # noqa: S108 - a label
+    # 192 blocks of 4096 bytes = 786432 bytes = 0.75 MiB
+    assert value(batch, "tmpfs_detail", mount_point="/run", field="used") == 0.75
+    assert value(batch, "tmpfs_detail", mount_point="/run", field="total") == 1.0
+    assert value(batch, "tmpfs_detail", mount_point="/run", field="available") == 0.25
+    assert [one.value for one in batch.metrics if one.name == "tmpfs_inode_usage"] == [1.0]  # (1000 - 990) of 1000
+    states = {(entry.labels or {})["mount_point"]: entry.state for entry in absences(batch, "tmpfs_usage")}
+    assert states == {"/endless": Absence.NOT_APPLICABLE, "/shut": Absence.NO_PERMISSION}
+
+
+def test_a_host_without_a_file_system_in_memory_says_so(tmp_path: Path) -> None:
+    (absence,) = absences(_host(tmp_path, "28 1 8:1 / / rw - ext4 /dev/sda1 rw").cycle(), "tmpfs_usage")
+    assert absence.state is Absence.NOT_APPLICABLE
+
+
 class _Gates(RecordedFiles):
     """``statvfs`` hangs on the paths that are shut."""
 

@@ -199,15 +199,20 @@ def test_oracle_psutil_counts_the_same_bytes(here: tuple[Batch, Machine]) -> Non
     assert {(name,): float(psutil.net_if_stats()[name].mtu) for (name,) in readings(batch, "mtu")} == readings(batch, "mtu")
 
 
+def _listening_here() -> tuple[float, float]:
+    machine = Machine.here()
+    counts = readings(network.create(machine, Everything()).collect(), "connection_count")
+    machine.close()
+    return counts["LISTEN",], [entry.status for entry in psutil.net_connections("tcp")].count(psutil.CONN_LISTEN)
+
+
 def test_oracle_psutil_counts_our_own_sockets() -> None:
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     try:
-        machine = Machine.here()
-        counts = readings(network.create(machine, Everything()).collect(), "connection_count")
-        theirs = [entry.status for entry in psutil.net_connections("tcp")]
-        assert counts["LISTEN",] >= 3
-        assert abs(counts["LISTEN",] - theirs.count(psutil.CONN_LISTEN)) <= 1
-        machine.close()
+        # Other programs of this machine open and close sockets, too: one of a few looks finds both at one moment.
+        looks = [_listening_here() for _ in range(5)]
+        assert all(ours >= 3 for ours, _ in looks)
+        assert any(ours == theirs for ours, theirs in looks), looks
     finally:
         for listener in listeners:
             listener.close()

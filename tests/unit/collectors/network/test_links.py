@@ -33,13 +33,13 @@ def case_32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     host.write(_interface("bond0", speed=65535) | {f"{_NET}/bonding_masters": "bond0"})
     once = FileTree._read_once
 
-    def read(real: str) -> bytes:
-        raw = once(real)
+    def read(tree: FileTree, real: str) -> bytes:
+        raw = once(tree, real)
         if raw == b"EINVAL\n":
             raise OSError(errno.EINVAL, "Invalid argument")
         return raw
 
-    monkeypatch.setattr(FileTree, "_read_once", staticmethod(read))
+    monkeypatch.setattr(FileTree, "_read_once", read)
     return host
 
 
@@ -108,12 +108,12 @@ def test_a_wedged_driver_costs_speed_alone(tmp_path: Path, monkeypatch: pytest.M
     host.write(_interface("eth0", speed=1000) | _interface("tap0", operstate="unknown"))
     wedged, once = threading.Event(), FileTree._read_once
 
-    def read(real: str) -> bytes:
+    def read(tree: FileTree, real: str) -> bytes:
         if real.endswith("/speed"):
             wedged.wait(10)
-        return once(real)
+        return once(tree, real)
 
-    monkeypatch.setattr(FileTree, "_read_once", staticmethod(read))
+    monkeypatch.setattr(FileTree, "_read_once", read)
     try:
         host.cycle(0)
         host.machine._slow[0].wait(5)  # the state answers, the speed does not

@@ -46,6 +46,26 @@ def test_retransmit_ratio_and_rates_between_two_readings(tmp_path: Path) -> None
     assert readings(batch, "softnet_drop_rate") == {(): 2.0}  # (13-3) / 5 s
 
 
+def test_events_of_tcp_and_packets_that_ip_threw_away(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    ip = "Ip: InHdrErrors InDiscards OutNoRoutes\nIp: 1 2 3\n"
+    tcp = "Tcp: ActiveOpens AttemptFails EstabResets InErrs OutRsts\nTcp: 9 8 7 6 5\n"
+    host.write({"/proc/net/snmp": ip + tcp})
+    host.write({"/proc/net/netstat": "TcpExt: TCPSynRetrans TCPTimeouts SyncookiesSent\nTcpExt: 4 3 2\n"})
+    batch = host.cycle(0)
+    assert readings(batch, "tcp_events") == {
+        ("active_open",): 9,
+        ("attempt_failed",): 8,
+        ("established_reset",): 7,
+        ("bad_segment",): 6,
+        ("reset_sent",): 5,
+    }
+    assert readings(batch, "ip_errors") == {("in_header",): 1, ("in_discard",): 2, ("out_no_route",): 3}
+    assert readings(batch, "tcp_trouble") == {("syn_sent_again",): 4, ("timeout",): 3, ("syncookie_sent",): 2}
+    host.write({"/proc/net/snmp": "Udp: InErrors\nUdp: 0\n"})
+    assert [entry.state for entry in missing_of(host.cycle(5), "ip_errors")] == [Absence.UNSUPPORTED]
+
+
 def test_a_ratio_without_traffic_or_beyond_reason_is_unknown(tmp_path: Path) -> None:
     host = Host(tmp_path)
     reasons = []
@@ -128,18 +148,18 @@ def test_too_many_sockets_are_not_listed(tmp_path: Path) -> None:
     assert entry.state is Absence.UNSUPPORTED
     assert entry.reason.startswith("20001 sockets are too many to list")  # 9000 + 9000 + 2001
     host.write({"/proc/net/sockstat6": "TCP6: inuse 2000\n"})
-    assert readings(host.cycle(30), "connection_count") == {("ESTABLISHED",): 1, ("TIME_WAIT",): 0}
+    assert readings(host.cycle(60), "connection_count") == {("ESTABLISHED",): 1, ("TIME_WAIT",): 0}
 
 
 def test_sockets_that_cannot_be_counted_are_missing(tmp_path: Path) -> None:
     host = _socket_host(tmp_path, in_use=1, time_wait=0, established=0)
     assert missing_of(host.cycle(0), "connection_count")[0].state is Absence.UNSUPPORTED  # no /proc/net/tcp
     host.write({"/proc/net/tcp": _sockets("01"), "/proc/net/tcp6": "junk\n"})
-    assert missing_of(host.cycle(30), "connection_count")[0].state is Absence.READ_ERROR
+    assert missing_of(host.cycle(60), "connection_count")[0].state is Absence.READ_ERROR
     host.write({"/proc/net/snmp": "Ip: a\nIp: 1\n"})
-    assert "does not count established" in missing_of(host.cycle(30), "connection_count")[0].reason
+    assert "does not count established" in missing_of(host.cycle(60), "connection_count")[0].reason
     host.write({"/proc/net/sockstat": "UDP: inuse 1\n"})
-    assert "does not count TCP" in missing_of(host.cycle(30), "connection_count")[0].reason
+    assert "does not count TCP" in missing_of(host.cycle(60), "connection_count")[0].reason
 
 
 def test_an_unreadable_half_of_the_sockets_is_no_whole(tmp_path: Path) -> None:
@@ -148,4 +168,4 @@ def test_an_unreadable_half_of_the_sockets_is_no_whole(tmp_path: Path) -> None:
     (tmp_path / "proc/net/tcp6").mkdir()
     assert missing_of(host.cycle(0), "connection_count")[0].state is Absence.READ_ERROR
     (tmp_path / "proc/net/sockstat6").mkdir()
-    assert missing_of(host.cycle(30), "connection_count")[0].state is Absence.READ_ERROR
+    assert missing_of(host.cycle(60), "connection_count")[0].state is Absence.READ_ERROR

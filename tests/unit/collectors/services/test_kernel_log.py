@@ -160,7 +160,7 @@ def test_a_storm_is_one_piece_of_news(tmp_path: object) -> None:
     storm = [record(f"NVRM: Xid (PCI:0000:61:00): 45, Ch {n}", sequence=n, time_us=100_000_000 + n * 100) for n in range(10_000)]
     log = log_machine(str(tmp_path), storm).shared(KernelLog)
     (news,) = log.news()
-    assert (news.event.kind, news.event.severity) == (EventKind.XID, Severity.INFO)
+    assert (news.event.kind, news.event.severity, news.count) == (EventKind.XID, Severity.INFO, 10_000)
     assert log.news() == []
     (whole,) = log.events()
     assert whole.count == 10_000
@@ -233,8 +233,12 @@ def test_followed_on_a_thread_and_closed_with_the_machine(tmp_path: object) -> N
 
 
 def test_news_is_bounded(tmp_path: object) -> None:
-    log = _log(tmp_path, *(f"e{n}: Link down" for n in range(300)))
-    assert len(log.news()) == 256
+    """A flood of warnings leaves room for what is critical."""
+    flood = [f"e{n}: Link down" for n in range(3000)]
+    lost = [f"NVRM: Xid (PCI:0000:{n:02x}:00): 79, GPU has fallen off the bus." for n in range(8)]
+    news = _log(tmp_path, *flood, *lost).news()
+    assert len(news) == 1024 + 8
+    assert [whole.event.severity for whole in news[1024:]] == [Severity.CRITICAL] * 8
 
 
 class _DeviceChannel(KmsgChannel):
