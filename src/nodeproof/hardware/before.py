@@ -41,6 +41,7 @@ def before_facts(
         _undeclared(temperatures, sensors, devices, ceilings),
         _slow(slow_cpus),
         _past(look, devices),
+        _unwell(devices),
     ]
     return {fact.name: fact for fact in facts}
 
@@ -149,6 +150,18 @@ def _slow(slow_cpus: Sequence[int] | NoData) -> Fact:
         return _absent(name, slow_cpus, source)
     shown = ", ".join(f"cpu{cpu}" for cpu in slow_cpus[:4]) + (" ..." if len(slow_cpus) > 4 else "")
     return Fact(name, float(len(slow_cpus)), source=source, subject=shown)
+
+
+def _unwell(devices: _Devices) -> Fact:
+    """Accelerators that give themselves a verdict other than OK."""
+    name = "unwell_accelerators"
+    if isinstance(devices, NoData):
+        return _absent(name, devices)
+    told = [device for device in devices if device.health is not None]
+    if not told:
+        return Fact(name, state=Absence.UNSUPPORTED, reason="no accelerator gives a verdict on itself")
+    unwell = [f"{device.device} {device.health}" for device in told if device.health != "OK"]
+    return Fact(name, float(len(unwell)), subject=", ".join(unwell))
 
 
 def _past(look: Look, devices: _Devices) -> Fact:

@@ -58,6 +58,7 @@ class Facts:
             facts.append(self._share(name, total, begin_s, end_s, self._allowed * TICKS_PER_S))
         facts.append(self._foreign(begin_s, end_s))
         facts.append(self._corrected(begin_s, end_s))
+        facts.append(self._clock_loss(begin_s, end_s))
         facts.append(self._droop(begin_s, end_s, run_begin_s))
         return {fact.name: fact for fact in facts}
 
@@ -106,6 +107,18 @@ class Facts:
         total = sum(amount.value or 0.0 for _, amount in known)
         sources = ", ".join(self._recorder.sources[name] for name, _ in known)
         return Fact("corrected_errors", total, source=sources, subject=", ".join(moved))
+
+    def _clock_loss(self, begin_s: float, end_s: float) -> Fact:
+        """How far below its rated clock the slowest accelerator under load ran, on average."""
+        name, source = "accelerator_clock_loss", self._recorder.sources["clock_loss"]
+        loss = self._recorder.tracks["clock_loss"].window(begin_s, end_s)
+        looks = self._recorder.tracks["loaded_looks"].window(begin_s, end_s)
+        if loss.value is None or looks.value is None:
+            return _fact(name, loss, "", source, "")
+        if not looks.value:
+            return _lacking(name, Absence.NOT_APPLICABLE, "no accelerator was under load", source)
+        subject = self._subject("clock_loss", begin_s, end_s)
+        return _fact(name, loss._replace(value=loss.value / looks.value), "", source, subject)
 
     def _droop(self, begin_s: float, end_s: float, run_begin_s: float) -> Fact:
         """Clock of busy processors as a share of that in the run's first tenth with any."""

@@ -212,6 +212,7 @@ class Looker:
         """With the run's own processes told from foreign ones; those on devices that the run does not use concern nobody."""
         if isinstance(survey, NoData) or survey.apps is None:
             return survey
+        self.accelerators.learn(app.device for app in survey.apps if self.processes.is_own(app.pid))
         apps = tuple(
             msgspec.structs.replace(app, foreign=not self.processes.is_own(app.pid) and self.accelerators.mine(app.device))
             for app in survey.apps

@@ -265,6 +265,7 @@ class HardwareProbe:
             cells=cells,
             kernel_events=kernel_notes(self._machine, begin.at.mono_s),
             sampler=self._sampler_report(begin.at, end.at),
+            energy=self._recorder.rails.energy(begin.at.mono_s, end.at.mono_s),
         )
         return self._report
 

@@ -4,7 +4,7 @@ A provider reads all devices of its kind at once and keeps them apart; what a de
 ``fields``. Clocks, counters and flags are those of ``nodeproof.model.hardware.DeviceState``.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from nodeproof.collectors.services.pci_accelerators import PciAccelerators
@@ -83,6 +83,11 @@ class Accelerators:
         self.providers = tuple(providers)
         self.used = used
         self._bus = machine.shared(PciAccelerators)
+        self._own: frozenset[str] = frozenset()
+
+    def learn(self, devices: Iterable[str]) -> None:
+        """These are used by the run's own processes: where nobody told which ones it uses, it uses those and no others."""
+        self._own |= frozenset(device for device in devices if device)
 
     def absence(self) -> NoData:
         """Why no provider has anything to say: no card, no use for one, or nobody who could ask it."""
@@ -113,4 +118,5 @@ class Accelerators:
 
     def mine(self, device: str) -> bool:
         """Whether the run uses this device, as far as is known."""
-        return self.used is None or not device or device in self.used
+        used = self.used if self.used is not None else self._own or None
+        return used is None or not device or device in used

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from nodeproof.collectors.services.kernel_log import KernelCounts
 from nodeproof.errors import Absence, NoData
+from nodeproof.hardware.energy import Rails
 from nodeproof.hardware.looks import Look, Reading, busy_ticks
 from nodeproof.hardware.providers import Accelerators, Relevant
 from nodeproof.hardware.readers.errors import Errors, machine_checks
@@ -36,6 +37,8 @@ _COUNTED_ELSEWHERE = {
     EventKind.OOM_KILL,
     EventKind.THERMAL,
 }
+_LOADED = 0.5
+"""An accelerator is under load when it is busy at least this share of the time."""
 _STALLS = ("cpu_stall", "memory_stall", "io_stall")
 _THERMAL_COUNTERS = ("sw_thermal_us", "hw_thermal_us", "hw_power_brake_us")
 
@@ -68,12 +71,14 @@ _COUNTERS: tuple[tuple[str, str, Callable[[Iterable[float]], float]], ...] = (
     ("accelerator_uncorrected", "accelerators", sum),
     ("accelerator_throttle_us", "accelerators", _greatest),
     ("accelerator_foreign", "accelerators", sum),
+    ("clock_loss", "accelerators", sum),
     ("critical", "/sys/class/hwmon, /sys/class/thermal", sum),
 )
 """Name, source and how parts are joined: errors add up, parts that are slow at the same time do not."""
 _PLAIN = (
     ("mhz_sum", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"),
     ("mhz_count", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"),
+    ("loaded_looks", "accelerators"),
     ("suspended", "CLOCK_BOOTTIME - CLOCK_MONOTONIC"),
     ("wall_step", "CLOCK_REALTIME - CLOCK_BOOTTIME"),
 )
@@ -88,6 +93,8 @@ class Recorder:
         self.tracks = {name: counters.track for name, counters in self.counters.items()}
         self.tracks |= {name: Track(name.replace("_", " ")) for name, _ in _PLAIN}
         self.sources = {name: source for name, source, _ in _COUNTERS} | dict(_PLAIN)
+        self.rails = Rails()
+        """Power of the accelerators."""
         self._last: Look | None = None
         self._seen_critical: Mapping[str, float] = {}
         self._lost = 0
@@ -237,7 +244,14 @@ class Recorder:
                 self.counters[name].take(at_s, {"": round(total_s * _US)})
 
     def _take_surveys(self, look: Look, at_s: float) -> None:
-        names = ("accelerator_corrected", "accelerator_uncorrected", "accelerator_throttle_us", "accelerator_foreign")
+        names = (
+            "accelerator_corrected",
+            "accelerator_uncorrected",
+            "accelerator_throttle_us",
+            "accelerator_foreign",
+            "clock_loss",
+            "loaded_looks",
+        )
         if look.surveys is None:
             return
         seen = self._accelerators.relevant(look.surveys)
@@ -246,6 +260,8 @@ class Recorder:
                 self.tracks[name].miss(at_s, seen)
             return
         self._take_devices(at_s, seen.devices)
+        self._take_loaded(at_s, seen.devices)
+        self.rails.take(at_s, seen.devices)
         self._take_apps(at_s, seen)
 
     def _take_devices(self, at_s: float, devices: tuple[DeviceState, ...]) -> None:
@@ -255,6 +271,28 @@ class Recorder:
             f"{entry.device} {name}": getattr(entry.throttle_counters, name) for entry in devices for name in _THERMAL_COUNTERS
         }
         self.counters["accelerator_throttle_us"].take(at_s, counters)
+
+    def _take_loaded(self, at_s: float, devices: tuple[DeviceState, ...]) -> None:
+        """How far below its rated clock the slowest of those under load runs."""
+        rated = [entry for entry in devices if entry.rated_mhz]
+        if not rated:
+            absence = NoData(Absence.NOT_APPLICABLE, "no accelerator tells a clock that it keeps under load")
+            self.tracks["clock_loss"].miss(at_s, absence)
+            self.tracks["loaded_looks"].miss(at_s, absence)
+            return
+        losses = [
+            (max(0.0, 1.0 - entry.clock_mhz / entry.rated_mhz), entry)
+            for entry in rated
+            if entry.rated_mhz and entry.clock_mhz is not None and entry.busy_share is not None and entry.busy_share >= _LOADED
+        ]
+        counter = self.counters["clock_loss"]
+        then_s = counter.track.last_s
+        loss, slowest = max(losses, default=(0.0, None), key=lambda pair: pair[0])
+        counter.track.add(at_s, loss)
+        self.tracks["loaded_looks"].add(at_s, 1.0 if losses else 0.0)
+        if slowest is not None and loss:
+            told = f"{slowest.device} {slowest.clock_mhz:g} of {slowest.rated_mhz:g} MHz"
+            counter.note(at_s if then_s is None else then_s, at_s, told, loss)
 
     def _take_apps(self, at_s: float, seen: Relevant) -> None:
         counter = self.counters["accelerator_foreign"]

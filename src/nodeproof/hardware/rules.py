@@ -121,6 +121,7 @@ BEFORE = (
     Rule("W3", "swap_in_pages", "{value} pages came back from swap while the box was looked at", _WARN_SPEED),
     Rule("W4", "memory_stall_share", "tasks wait for memory {value} of the time", _WARN_SPEED, limit=0.01, share=True),
     Rule("W5", "slow_governor_cpus", "the governor holds {value} processors at their lowest frequency: {subject}", _WARN_SPEED),
+    Rule("R5n", "unwell_accelerators", "{value} accelerators report themselves unwell: {subject}", _all(Effect.WARN)),
     Rule("W6", "past_uncorrected_errors", "{value} uncorrected errors since this system started: {subject}", _all(Effect.WARN)),
 )
 
@@ -196,6 +197,14 @@ DURING = (
         compare=Compare.BELOW,
         limit=0.95,
         unknown=(_SPEED,),
+        share=True,
+    ),
+    Rule(
+        "D8n",
+        "accelerator_clock_loss",
+        "accelerators under load ran {value} below their rated clock, and nothing tells why: {subject}",
+        _WARN_SPEED,
+        limit=0.05,
         share=True,
     ),
     Rule(
