@@ -5,6 +5,7 @@ has room of its own for so many keys, so that a flood of one kind with ever new 
 was quiet longest goes, and is counted in ``dropped``.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,14 +32,16 @@ class CoalescedEvent(msgspec.Struct, frozen=True):
 
 
 class _Entry:
-    __slots__ = ("count", "event", "first_s", "severity", "told_s")
+    __slots__ = ("count", "event", "first_s", "kept_back", "severity", "told_s")
 
     def __init__(self, event: KernelEvent) -> None:
         self.event = event
         self.severity = event.severity
         self.count = event.count
         self.first_s = event.mono_s
-        self.told_s = event.mono_s
+        self.told_s = -math.inf
+        self.kept_back = False
+        """It grew since it was told of."""
 
     def add(self, event: KernelEvent) -> bool:
         """Take one more; True when it made the whole graver."""
@@ -56,39 +59,82 @@ class _Entry:
         return CoalescedEvent(event, self.count, self.first_s, self.event.mono_s)
 
 
+_Key = tuple[EventKind, bool, str, str]
+
+
 class Coalescer:
-    """Collects events. ``take`` says when one is worth telling: the first, a graver one, then at most one in ``tell_every_s``."""
+    """Collects events. ``take`` says when one is worth telling: the first, a graver one, then at most one in ``tell_every_s``.
+
+    ``due`` tells what was kept back until then, so that the last word on a burst is its true count.
+    """
 
     def __init__(self, *, keys_per_kind: int = 128, tell_every_s: float = 60.0) -> None:
         self._keys_per_kind = keys_per_kind
         self._tell_every_s = tell_every_s
         self._kinds: dict[tuple[EventKind, bool], OrderedDict[tuple[str, str], _Entry]] = {}
+        self._untold: dict[_Key, _Entry] = {}
+        """What grew since it was told of."""
         self.dropped = 0
         """Keys given up for want of room."""
 
-    def take(self, event: KernelEvent) -> CoalescedEvent | None:
-        """Add ``event``; the whole it belongs to when somebody should be told of it now."""
+    def take(self, event: KernelEvent, *, tell: bool = True) -> CoalescedEvent | None:
+        """Add ``event``; the whole it belongs to when somebody should be told of it now. Without ``tell`` nobody is."""
         # What nobody vouches for is kept apart, or it would add to the count of the true ones.
         entries = self._kinds.setdefault((event.kind, event.verified), OrderedDict())
         key = (event.device, event.code)
         entry = entries.get(key)
+        graver = False
         if entry is None:
             if len(entries) >= self._keys_per_kind:
-                entries.popitem(last=False)
+                self._forget(entries.popitem(last=False)[1])
                 self.dropped += 1
             entry = entries[key] = _Entry(event)
-            return entry.whole()
-        entries.move_to_end(key)
-        if entry.add(event) or event.mono_s - entry.told_s >= self._tell_every_s:
+        else:
+            entries.move_to_end(key)
+            graver = entry.add(event)
+        if not tell:
+            return None
+        if graver or event.mono_s - entry.told_s >= self._tell_every_s:
             entry.told_s = event.mono_s
+            self._forget(entry)
             return entry.whole()
+        if not entry.kept_back:
+            entry.kept_back = True
+            self._untold[_key(event)] = entry
         return None
+
+    def due(self, now_s: float) -> list[CoalescedEvent]:
+        """What was kept back and has waited for long enough at ``now_s``."""
+        ripe = [entry for entry in self._untold.values() if now_s - entry.told_s >= self._tell_every_s]
+        for entry in ripe:
+            self._forget(entry)
+            entry.told_s = now_s
+        return [entry.whole() for entry in ripe]
+
+    def newest(self, whole: CoalescedEvent) -> CoalescedEvent:
+        """``whole`` as it is by now, to be told of in its place."""
+        event = whole.event
+        entries = self._kinds.get((event.kind, event.verified))
+        entry = None if entries is None else entries.get((event.device, event.code))
+        if entry is None:
+            return whole
+        self._forget(entry)
+        return entry.whole()
+
+    def _forget(self, entry: _Entry) -> None:
+        if entry.kept_back:
+            entry.kept_back = False
+            del self._untold[_key(entry.event)]
 
     def events(self) -> list[CoalescedEvent]:
         """Everything held, the newest last."""
         wholes = [entry.whole() for entries in self._kinds.values() for entry in entries.values()]
         wholes.sort(key=lambda whole: whole.last_s)
         return wholes
+
+
+def _key(event: KernelEvent) -> _Key:
+    return (event.kind, event.verified, event.device, event.code)
 
 
 class LinkChange(NamedTuple):

@@ -1,5 +1,6 @@
 """Equal kernel events become one; link flaps are counted and clear."""
 
+import msgspec
 import pytest
 
 from nodeproof.faults.coalesce import Coalescer, FlapPolicy, LinkChange, link_flap
@@ -53,6 +54,7 @@ def test_what_goes_on_is_told_once_a_minute() -> None:
     assert told == [0, 60, 120, 180]
 
 
+@pytest.mark.timeout(60)
 def test_memory_is_bounded_under_a_million_lines_with_ever_new_devices() -> None:
     coalescer = Coalescer(keys_per_kind=128)
     coalescer.take(_event("only", kind=EventKind.FS_READONLY, severity=Severity.CRITICAL))
@@ -116,3 +118,36 @@ def test_a_flapping_link_that_stays_down_does_not_clear() -> None:
 )
 def test_a_link_that_never_came_back_did_not_flap(changes: list[LinkChange]) -> None:
     assert link_flap("x", changes, 10.0) is None
+
+
+def test_what_is_kept_back_is_told_in_the_end_with_its_count() -> None:
+    coalescer = Coalescer()
+    assert coalescer.take(_event(at_s=100.0)) is not None
+    assert [coalescer.take(_event(at_s=100.0 + n / 10)) for n in range(1, 50)] == [None] * 49
+    assert coalescer.due(159.0) == []
+    (whole,) = coalescer.due(160.0)
+    assert (whole.count, whole.first_s) == (50, 100.0)
+    assert coalescer.due(500.0) == []
+
+
+def test_what_was_told_before_counts_and_is_no_news() -> None:
+    coalescer = Coalescer()
+    assert coalescer.take(_event(at_s=1.0), tell=False) is None
+    whole = coalescer.take(_event(at_s=2.0))
+    assert whole is not None
+    assert whole.count == 2
+    assert coalescer.take(_event(at_s=3.0)) is None
+    assert coalescer.newest(whole).count == 3
+    assert coalescer.due(1000.0) == []
+
+
+def test_a_key_that_was_given_up_is_told_as_it_was_and_no_more() -> None:
+    coalescer = Coalescer(keys_per_kind=1)
+    first = coalescer.take(_event(at_s=1.0))
+    assert first is not None
+    assert coalescer.take(_event(at_s=2.0)) is None
+    other = msgspec.structs.replace(_event(at_s=3.0), device="another")
+    assert coalescer.take(other) is not None
+    assert coalescer.newest(first) is first
+    assert coalescer.due(1000.0) == []
+    assert Coalescer().newest(first) is first
