@@ -26,7 +26,7 @@ from nodeproof.runs.params import ParamSpec, ParamValues
 if TYPE_CHECKING:
     from nodeproof.runs.handle import PluginHandle
 
-__all__ = ["UNRUNNABLE", "Benchmark", "Descriptor", "PluginMetadata", "drive"]
+__all__ = ["UNRUNNABLE", "Benchmark", "Descriptor", "PluginMetadata", "drive", "metadata_of"]
 
 _ID = re.compile(r"[a-z0-9-]{1,64}")
 UNRUNNABLE = "unrunnable"
@@ -153,6 +153,14 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
             dt.datetime.strptime(self.updated, "%Y-%m-%d").replace(tzinfo=dt.UTC)
         except ValueError:
             raise RunError(f"benchmark {self.id}: updated is {self.updated!r}, expected a date like 2026-11-30") from None
+
+
+def metadata_of(benchmark: Benchmark) -> PluginMetadata:
+    """What it says of itself. Raises RunError when that is something else, and whatever it raises."""
+    metadata = benchmark.metadata()
+    if not isinstance(metadata, PluginMetadata):
+        raise RunError(f"metadata() returned a {type(metadata).__name__} where PluginMetadata was expected")
+    return metadata
 
 
 def drive(benchmark: Benchmark) -> Iterator[Frame | Exception]:

@@ -6,13 +6,13 @@ import msgspec
 
 from nodeproof.errors import RunError
 from nodeproof.model.hardware import HardwareReport, Sensitivity, Validity
-from nodeproof.model.run import Json, Stage
-from nodeproof.runs.frames import error_chain
+from nodeproof.model.run import Frame, Json, RunStatus, Stage, Verdict, VerdictKind
+from nodeproof.runs.frames import default_verdict, error_chain
 from nodeproof.runs.ports import HardwareEvidence, NullEvidence, Switches, unknown_report
 from nodeproof.runs.supervise import Graces, Supervisor
 from nodeproof.runs.worker import Worker
 
-__all__ = ["BoxWatch", "report_document"]
+__all__ = ["BoxWatch"]
 
 
 class BoxWatch:
@@ -89,6 +89,16 @@ class BoxWatch:
             said.append("hardware: the numbers of this run are not valid: the box was not fit while they were taken")
         return said
 
+    def judge(self, frame: Frame, report: HardwareReport) -> Frame:
+        """``frame`` with the report of the box, and with what that does to the verdict."""
+        completed = frame.status is RunStatus.COMPLETED
+        for warning in self.warnings(report, completed=completed):
+            self._warn(warning)
+        verdict = frame.verdict or default_verdict(frame)
+        if completed and report.sensitivity is Sensitivity.STABILITY and report.postcheck is not None and report.postcheck.failed:
+            verdict = Verdict(VerdictKind.FAIL, "hardware failed under load: " + "; ".join(report.postcheck.concerns))
+        return msgspec.structs.replace(frame, verdict=verdict, hardware_state=_document(report))
+
     def abandon(self) -> None:
         """End the sampling."""
         worker = Worker(f"{self.worker.name}-end", self._supervisor.wake)
@@ -113,7 +123,7 @@ class BoxWatch:
         return self._report
 
 
-def report_document(report: HardwareReport) -> Json:
+def _document(report: HardwareReport) -> Json:
     """The report as it stands on a frame."""
     document: Json = msgspec.json.decode(msgspec.json.encode(report))
     return document

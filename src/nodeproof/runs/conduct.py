@@ -12,10 +12,11 @@ from typing import TypeVar
 import msgspec
 
 from nodeproof.errors import RunCancelled, RunError
-from nodeproof.model.hardware import Decision, HardwareReport, LiveSample, Sensitivity
+from nodeproof.host.containment import new_token
+from nodeproof.host.job_lock import LockHolder
+from nodeproof.model.hardware import Decision, LiveSample
 from nodeproof.model.run import (
     Cause,
-    Event,
     Frame,
     GlowEvent,
     LogEvent,
@@ -23,20 +24,18 @@ from nodeproof.model.run import (
     RunRecord,
     RunStatus,
     Stage,
-    StageEvent,
-    StatusEvent,
     Verdict,
     VerdictKind,
     is_final,
 )
 from nodeproof.runs.artifacts import ArtifactStore
-from nodeproof.runs.benchmark import Benchmark, PluginMetadata, drive
-from nodeproof.runs.box import BoxWatch, report_document
+from nodeproof.runs.benchmark import Benchmark, PluginMetadata, drive, metadata_of
+from nodeproof.runs.box import BoxWatch
 from nodeproof.runs.cancel import CancelToken
-from nodeproof.runs.frames import SoundFrame, default_verdict, error_chain, plain_text, sound_frame
+from nodeproof.runs.coherence import probe_endpoint
+from nodeproof.runs.desk import Desk
+from nodeproof.runs.frames import SoundFrame, error_chain, sound_frame
 from nodeproof.runs.handle import PluginHandle
-from nodeproof.runs.messages import MessageLog
-from nodeproof.runs.open_run import RunKeeper, ScratchRun
 from nodeproof.runs.records import Ending, draft_record, final_record
 from nodeproof.runs.request import RunRequest
 from nodeproof.runs.supervise import GivenUpError, Supervisor
@@ -45,8 +44,6 @@ from nodeproof.runs.worker import Worker
 __all__ = ["KILL_SWITCH", "Run"]
 
 _T = TypeVar("_T")
-_FLUSH_S = 1.0
-"""So long a new stage waits for the disk to know of it; a disk that hangs does not hold the run up."""
 KILL_SWITCH = "NODEPROOF_NO_HW_PRECHECK"
 
 
@@ -69,12 +66,10 @@ class Run:
         """Set last of all, whatever happened."""
         self.record: RunRecord | None = None
         self.saved_to = ""
-        self.save_error = ""
-        self.run_id = ""
         name = f"run-{request.number}"
         self._supervisor = Supervisor(self.token, request.graces.cancel_grace_s)
         self._plugin = Worker(f"{name}-plugin", self._supervisor.wake)
-        self._disk = Worker(f"{name}-disk", self._supervisor.wake)
+        self._desk = Desk(request, self._supervisor, name)
         self._box = BoxWatch(
             request.evidence,
             sensitivity=request.descriptor.sensitivity,
@@ -82,16 +77,13 @@ class Run:
             supervisor=self._supervisor,
             graces=request.graces,
             name=name,
-            warn=self._warn,
+            warn=self._desk.warn,
         )
-        self.log = MessageLog(request.clock, self._to_disk, request.limits)
+        self.log = self._desk.log
         self._started = request.clock.now()
-        self._keeper: RunKeeper | None = None
-        self._early: list[bytes] = []
         self._benchmark: Benchmark | None = None
         self._metadata = PluginMetadata("", "")
         self._handle: PluginHandle | None = None
-        self._disk_slow = False
         self._ending = threading.RLock()
         """Held while the terminal frame goes out: a cancel comes before it or after it."""
 
@@ -99,6 +91,16 @@ class Run:
     def given_up(self) -> tuple[Worker, ...]:
         """Threads that this run gave up and that are still there."""
         return tuple(worker for worker in self._supervisor.given_up if worker.is_alive())
+
+    @property
+    def run_id(self) -> str:
+        """Name in the store; empty until it has one."""
+        return self._desk.run_id
+
+    @property
+    def save_error(self) -> str:
+        """Why record or log could not be stored; empty when all went well."""
+        return self._desk.fault
 
     def begin(self) -> None:
         """Start. Never raises: where no thread is to be had the run ends here and now."""
@@ -129,15 +131,16 @@ class Run:
             frame = self._until_its_end()
         except BaseException as error:  # noqa: BLE001 - our own fault ends the run like any other
             frame = self._frame_of(error, "executor")
-        steps: tuple[Callable[[Frame], None], ...] = (self._end, self._send_end, self._clean_up, self._glow_off, self._save)
-        for step in steps:
+        ends: tuple[Callable[[Frame], None], ...]
+        ends = (self._end, self._send_end, self._clean_up, self._glow_off, self._save, self._give_up_machine)
+        for step in ends:
             try:
                 step(frame)
             except BaseException as error:  # noqa: BLE001 - the next step is due all the same
-                self._warn(f"the executor failed in stage {self.stage}: {error_chain(error)[0]}")
+                self._desk.warn(f"the executor failed in stage {self.stage}: {error_chain(error)[0]}")
         self.stage = Stage.DONE
         self.log.close()
-        for worker in (self._plugin, self._box.worker, self._disk):
+        for worker in (self._plugin, self._box.worker, self._desk.worker):
             worker.stop()
         self.finished.set()
 
@@ -154,36 +157,45 @@ class Run:
             return end.frame
 
     def _start(self) -> None:
-        self._emit(GlowEvent(on=True))
+        self._desk.say(GlowEvent(on=True))
+        in_the_way = self._take_machine()
         # A run whose record could not be kept is not begun.
-        self._ask(self._disk, self._claim, "setup", limit_s=self.request.graces.save_s, heed=False)
-        self.run_id = self._kept().run_id
+        self._ask(
+            self._desk.worker, lambda: self._desk.claim(self._draft()), "setup", limit_s=self.request.graces.save_s, heed=False
+        )
         self._enter(Stage.START)
+        if in_the_way is not None:
+            text = f"another job loads this machine: {in_the_way.detail}"
+            cause = Cause(Stage.START, "busy", (text,))
+            raise _EndedError(Frame.stopped(RunStatus.REFUSED, "lock", text, self._elapsed_s(), cause=cause))
         for worker in self.request.older:
-            self._warn(f"thread {worker.name} of an earlier run was given up and still lives: it may take time from this one")
+            self._desk.warn(
+                f"thread {worker.name} of an earlier run was given up and still lives: it may take time from this one"
+            )
         benchmark = self._benchmark = self._ask(self._plugin, self.request.descriptor.build, "setup", heed=False)
-        self._metadata = self._ask(self._plugin, lambda: _metadata(benchmark), "setup")
+        self._metadata = self._ask(self._plugin, lambda: metadata_of(benchmark), "setup")
 
-    def _claim(self) -> None:
-        """On the disk's thread: get a place in the store, and write there what was said before there was one."""
-        store = self.request.store
-        keeper: RunKeeper = ScratchRun() if store is None else store.claim(self._draft())
-        for line in self._early:
-            keeper.append(line)
-        self._early.clear()
-        self._keeper = keeper
+    def _take_machine(self) -> LockHolder | None:
+        """Get the right to load the machine, where the run was given locks to take; else who has it."""
+        locks = self.request.locks
+        if locks is None:
+            return None
+        in_the_way = self._ask(self._desk.worker, lambda: locks.acquire(new_token()), "setup", heed=False)
+        if locks.trouble:
+            self._desk.warn(locks.trouble)
+        return in_the_way
 
     def _look_before(self) -> None:
         self._enter(Stage.HARDWARE)
         switches = self.request.switches
         report, line = self._box.look_before()
         if line:
-            self._emit(LogEvent(LogLevel.INFO, f"hardware: {line}"))
+            self._desk.say(LogEvent(LogLevel.INFO, f"hardware: {line}"))
         concerns = report.precheck.concerns
         if switches.never_refuse and not any(KILL_SWITCH in concern for concern in concerns):
-            self._warn(f"hardware: {KILL_SWITCH} is set: no state of the box stops this run, nor makes its numbers valid")
+            self._desk.warn(f"hardware: {KILL_SWITCH} is set: no state of the box stops this run, nor makes its numbers valid")
         for concern in concerns:
-            self._warn(f"hardware: {concern}")
+            self._desk.warn(f"hardware: {concern}")
         self._heed_cancel("hardware precheck")
         if report.precheck.decision is Decision.REFUSE and not switches.never_refuse:
             reason = "; ".join(report.precheck.concerns) or "the box is not fit for this run"
@@ -194,26 +206,10 @@ class Run:
         self._heed_cancel("hardware precheck")
 
     def _probe_coherence(self) -> None:
-        probe, target = self.request.coherence, self.request.target
-        if probe is None or target is None:
-            return
-        self._enter(Stage.COHERENCE)
-        self._emit(StatusEvent("asking the endpoint questions with known answers"))
-        expectation, limit_s = self.request.descriptor.intended_for, self.request.graces.coherence_s
-        worker = Worker(f"run-{self.request.number}-coherence", self._supervisor.wake)
-        try:
-            report = self._call(worker, lambda: probe.probe(target, expectation, self.token), limit_s)
-        except BaseException as error:  # noqa: BLE001 - the probe never stops a run
+        if self.request.coherence is not None and self.request.target is not None:
+            self.stage = Stage.COHERENCE
+            probe_endpoint(self.request, self._supervisor, self._desk)
             self._heed_cancel("coherence")
-            self._warn(f"coherence: the endpoint could not be probed: {error_chain(error)[0]}")
-        else:
-            for answer in () if report.concern else report.answers:
-                self._emit(LogEvent(LogLevel.INFO, f"coherence: {answer}"))
-            if report.concern:
-                self._warn(f"coherence: {report.concern}")
-        finally:
-            worker.stop()
-        self._heed_cancel("coherence")
 
     def _load(self) -> None:
         self._enter(Stage.LOAD)
@@ -226,7 +222,8 @@ class Run:
             target=self.request.target,
             evidence=self._box.evidence,
             clock=self.request.clock,
-            file_path=self._kept().file_path,
+            file_path=self._desk.keeper.file_path,
+            locks=self.request.locks,
         )
         self._handle = handle
         self._ask(self._plugin, lambda: benchmark.load(handle), "setup")
@@ -255,7 +252,7 @@ class Run:
             if isinstance(item, Exception):
                 raise _EndedError(self._frame_of(item, "run"))
             for warning in item.warnings:
-                self._warn(warning)
+                self._desk.warn(warning)
             if is_final(item.frame):
                 return item.frame
             self.log.frame(item.frame)
@@ -272,12 +269,12 @@ class Run:
         else:
             self._enter(Stage.AFTER)
             report = self._box.look_after()
-        frame = self._judged_by_box(frame, report)
+        frame = self._box.judge(frame, report)
         with self._ending:
             if self.token.is_cancelled() and frame.status is not self._stopped_status():
                 # The benchmark had come to an end all the same: its numbers stay, and nobody takes the run for a completed one.
                 text = f"the benchmark had ended ({frame.status}) when the run was stopped: {self.token.reason}"
-                self._emit(LogEvent(LogLevel.INFO, text))
+                self._desk.say(LogEvent(LogLevel.INFO, text))
                 cause = Cause(ended_in, self._stop_type(), (self.token.reason,))
                 frame = msgspec.structs.replace(frame, status=self._stopped_status(), cause=cause)
             self.log.frame(frame)
@@ -287,16 +284,6 @@ class Run:
         if self.log.terminal is None:
             verdict = Verdict(VerdictKind.INCONCLUSIVE, "the executor failed at the end of the run")
             self.log.frame(msgspec.structs.replace(frame, status=RunStatus.CRASHED, verdict=verdict))
-
-    def _judged_by_box(self, frame: Frame, report: HardwareReport) -> Frame:
-        """``frame`` with the report of the box, and with what that does to the verdict."""
-        completed = frame.status is RunStatus.COMPLETED
-        for warning in self._box.warnings(report, completed=completed):
-            self._warn(warning)
-        verdict = frame.verdict or default_verdict(frame)
-        if completed and report.sensitivity is Sensitivity.STABILITY and report.postcheck is not None and report.postcheck.failed:
-            verdict = Verdict(VerdictKind.FAIL, "hardware failed under load: " + "; ".join(report.postcheck.concerns))
-        return msgspec.structs.replace(frame, verdict=verdict, hardware_state=report_document(report))
 
     def _clean_up(self, _: Frame) -> None:
         """Once, on every road. A run whose benchmark was never built has nothing to clean."""
@@ -310,24 +297,30 @@ class Run:
         try:
             self._call(worker, benchmark.cleanup, self.request.graces.cleanup_grace_s, cancellable=False)
         except BaseException as error:  # noqa: BLE001 - the verdict stands, whatever cleaning up does
-            self._warn(f"cleanup: {error_chain(error)[0]}")
+            self._desk.warn(f"cleanup: {error_chain(error)[0]}")
         finally:
             worker.stop()
 
     def _glow_off(self, _: Frame) -> None:
         self._enter(Stage.SAVE)
-        self._emit(GlowEvent(on=False))
+        self._desk.say(GlowEvent(on=False))
 
     def _save(self, _: Frame) -> None:
         limit_s = self.request.graces.save_s
         self.log.close()
         try:
-            self._call(self._disk, _nothing, limit_s, cancellable=False)  # the last lines of the log
+            self._call(self._desk.worker, self._desk.flush, limit_s, cancellable=False)  # the last lines of the log
             self.record = record = self._final()
-            self.saved_to = self._call(self._disk, lambda: self._kept().publish(record), limit_s, cancellable=False)
+            publish = self._desk.keeper.publish
+            self.saved_to = self._call(self._desk.worker, lambda: publish(record), limit_s, cancellable=False)
         except BaseException as error:  # noqa: BLE001 - the record lives on in memory, and says so
-            self.save_error = f"the record of this run could not be stored: {error_chain(error)[0]}"
+            self._desk.fault = f"the record of this run could not be stored: {error_chain(error)[0]}"
             self.record = self._final()
+
+    def _give_up_machine(self, _: Frame) -> None:
+        locks = self.request.locks
+        if locks is not None:
+            locks.release()
 
     # Calls and errors
 
@@ -355,10 +348,10 @@ class Run:
         """The terminal frame of a run that ``error`` ended."""
         chain = error_chain(error)
         if isinstance(error, GivenUpError):
-            self._warn(f"stage {self.stage}: {chain[0]}")
+            self._desk.warn(f"stage {self.stage}: {chain[0]}")
         if self.token.is_cancelled():
             if not isinstance(error, RunCancelled | GivenUpError):
-                self._emit(LogEvent(LogLevel.INFO, f"told to stop, it reported: {': '.join(chain)}"))
+                self._desk.say(LogEvent(LogLevel.INFO, f"told to stop, it reported: {': '.join(chain)}"))
             status, reason = self._stopped_status(), f"{self.token.reason} (stage {self.stage})"
             cause = Cause(self.stage, self._stop_type(), (self.token.reason, *chain))
             return Frame.stopped(status, str(status), reason, self._elapsed_s(), cause=cause)
@@ -375,35 +368,8 @@ class Run:
     # Small things
 
     def _enter(self, stage: Stage) -> None:
-        """Come to ``stage``; the disk should know before anything happens in it."""
         self.stage = stage
-        self._emit(StageEvent(stage))
-        if self.request.store is not None and not self._disk_slow:
-            self._disk_slow = not self._disk.submit(_nothing).wait(_FLUSH_S)
-
-    def _emit(self, event: Event) -> None:
-        self.log.event(event)
-
-    def _warn(self, text: str) -> None:
-        self._emit(LogEvent(LogLevel.WARN, plain_text(text)))
-
-    def _to_disk(self, line: bytes) -> None:
-        self._disk.submit(lambda: self._append(line))
-
-    def _append(self, line: bytes) -> None:
-        """On the disk's thread. A log that cannot be written does not end the run; the record will say so."""
-        try:
-            if self._keeper is None:
-                self._early.append(line)
-            else:
-                self._keeper.append(line)
-        except Exception as error:  # noqa: BLE001 - said once
-            self.save_error = self.save_error or f"the log of this run could not be written: {error_chain(error)[0]}"
-
-    def _kept(self) -> RunKeeper:
-        if self._keeper is None:
-            raise RunError("it has no place in the store")
-        return self._keeper
+        self._desk.enter(stage)
 
     def _built(self) -> Benchmark:
         if self._benchmark is None:
@@ -431,14 +397,3 @@ class Run:
             cancel_requested=self.token.is_cancelled() and not self._supervisor.overdue,
         )
         return final_record(self._draft(), end)
-
-
-def _metadata(benchmark: Benchmark) -> PluginMetadata:
-    metadata = benchmark.metadata()
-    if not isinstance(metadata, PluginMetadata):
-        raise RunError(f"metadata() returned a {type(metadata).__name__} where PluginMetadata was expected")
-    return metadata
-
-
-def _nothing() -> None:
-    """Done when everything before it is."""

@@ -1,5 +1,6 @@
 """The inference server that a benchmark talks to, as the caller names it. Nothing here connects to it."""
 
+import hmac
 import ipaddress
 from collections.abc import Mapping
 
@@ -7,7 +8,7 @@ import msgspec
 
 from nodeproof.errors import UsageError
 
-__all__ = ["ModelExpectation", "TargetEndpoint"]
+__all__ = ["ModelExpectation", "Secret", "TargetEndpoint"]
 
 _HTTP_PORT = 80
 _MAX_PORT = 65535
@@ -27,6 +28,31 @@ class ModelExpectation(msgspec.Struct, frozen=True):
         return any(_holds(name, family) for family in self.families)
 
 
+class Secret:
+    """Something that is sent and never shown: no text of it names it, and it cannot be encoded."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "Secret(***)" if self._value else "Secret()"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other.reveal().encode())
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def reveal(self) -> str:
+        """The thing itself, for the one place that sends it."""
+        return self._value
+
+
 class TargetEndpoint(msgspec.Struct, frozen=True):
     """Where requests go, and for which model."""
 
@@ -34,11 +60,23 @@ class TargetEndpoint(msgspec.Struct, frozen=True):
     model: str
     serve_overrides: dict[str, str] = {}
     """Settings that the caller started the server with; empty = not stated, never "none"."""
+    key: Secret = Secret()
+    """Bearer key; no record and no log holds it."""
+    ca_file: str = ""
+    """Certificate authorities to trust; empty = those of the system."""
 
     @classmethod
-    def new(cls, base_url: str, model: str, serve_overrides: Mapping[str, str] | None = None) -> "TargetEndpoint":
+    def new(
+        cls,
+        base_url: str,
+        model: str,
+        serve_overrides: Mapping[str, str] | None = None,
+        *,
+        key: Secret | None = None,
+        ca_file: str = "",
+    ) -> "TargetEndpoint":
         """With the slash at the end of ``base_url`` left out."""
-        return cls(base_url.rstrip("/"), model, dict(serve_overrides or {}))
+        return cls(base_url.rstrip("/"), model, dict(serve_overrides or {}), key or Secret(), ca_file)
 
     @classmethod
     def local(cls, port: int, model: str) -> "TargetEndpoint":

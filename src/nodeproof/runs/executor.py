@@ -24,6 +24,7 @@ from nodeproof.model.run import ExecutorMessage, RunRecord, RunSource, RunStatus
 from nodeproof.runs.benchmark import Descriptor
 from nodeproof.runs.conduct import Run
 from nodeproof.runs.endpoint import TargetEndpoint
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.messages import LogLimits
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import CoherenceProbe, HardwareEvidence, NullEvidence, Switches
@@ -149,8 +150,12 @@ class BenchmarkExecutor:
         evidence: Callable[[], HardwareEvidence] | None = None,
         deadline_s: float | None = None,
         save: bool = True,
+        locks: JobLocks | None = None,
     ) -> RunHandle:
-        """Start a run and return at once. Never raises for anything that goes wrong in it: that is in its terminal frame."""
+        """Start a run and return at once. Never raises for anything that goes wrong in it: that is in its terminal frame.
+
+        ``locks`` are taken for the run and given back at its end; where somebody else has them the run is refused.
+        """
         with self._ledger.lock:
             self._ledger.tidy()
             run = Run(
@@ -170,6 +175,7 @@ class BenchmarkExecutor:
                     limits=self._limits,
                     clock=self._clock,
                     older=tuple(self._ledger.given_up),
+                    locks=locks,
                 )
             )
             self._ledger.runs.append(run)

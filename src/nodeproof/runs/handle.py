@@ -10,6 +10,7 @@ from nodeproof.runs.artifacts import ArtifactStore
 from nodeproof.runs.cancel import CancelToken
 from nodeproof.runs.endpoint import TargetEndpoint
 from nodeproof.runs.frames import plain_text
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.messages import MessageLog
 from nodeproof.runs.ports import HardwareEvidence
 
@@ -30,6 +31,7 @@ class PluginHandle:
         evidence: HardwareEvidence,
         clock: Clock,
         file_path: Callable[[str], str],
+        locks: JobLocks | None = None,
     ) -> None:
         self.run_number = run_number
         """Counts the runs of one executor from 1: with the process number it tells two runs apart (prompt tags)."""
@@ -37,6 +39,8 @@ class PluginHandle:
         """What lasts from run to run: data sets, environments, scripts."""
         self.target = target
         """The endpoint; None for work on this box."""
+        self.locks = locks
+        """The right to load this machine, where this run took it: a program that outlives us must keep it (``keep_fds``)."""
         self._log = log
         self._token = token
         self._evidence = evidence

@@ -9,6 +9,7 @@ from nodeproof.model.run import ExecutorMessage, RunRecord, RunSource
 from nodeproof.runs.benchmark import Descriptor
 from nodeproof.runs.endpoint import TargetEndpoint
 from nodeproof.runs.executor import BenchmarkExecutor, RunHandle
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import Switches
 
@@ -28,6 +29,8 @@ class HeadlessOptions(NamedTuple):
     switches: Switches = Switches()
     deadline_s: float | None = None
     save: bool = True
+    locks: JobLocks | None = None
+    """Taken for the run, where it loads this machine."""
     poll_s: float = 0.25
 
 
@@ -89,6 +92,7 @@ def run_blocking(
         switches=options.switches,
         deadline_s=options.deadline_s,
         save=options.save,
+        locks=options.locks,
     )
     try:
         _follow(handle, reporter, options.poll_s, should_cancel)

@@ -1,4 +1,4 @@
-"""``index.sqlite3``: one row a run, for lists. Everything in it can be made again from the run directories.
+"""``.index.sqlite3``: one row a run, for lists. Everything in it can be made again from the run directories.
 
 Reading it needs no right to write. A file that SQLite cannot make sense of is set aside under another name, and made anew.
 """

@@ -1,4 +1,4 @@
-"""A run that is going on: its directory ``<root>/open/<run id>/``, and where its files go when nothing is to be kept."""
+"""A run that is going on: its directory ``<root>/runs/.open/<run id>/``, and where its files go when nothing is to be kept."""
 
 import contextlib
 import os

@@ -6,7 +6,8 @@ none: then the report says so.
 """
 
 import time
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, Self
 
 from nodeproof.model.hardware import (
     CellReport,
@@ -26,6 +27,7 @@ from nodeproof.model.hardware import (
 from nodeproof.runs.endpoint import ModelExpectation, TargetEndpoint
 
 __all__ = [
+    "SWITCH_VARIABLES",
     "CancelSignal",
     "CoherenceProbe",
     "CoherenceReport",
@@ -36,6 +38,11 @@ __all__ = [
 ]
 
 
+SWITCH_VARIABLES = ("NODEPROOF_NO_HW_PRECHECK", "NODEPROOF_HW_TEMP_GATE")
+"""Read by composition roots alone."""
+_ON = frozenset({"1", "true", "yes"})
+
+
 class Switches(NamedTuple):
     """What the user has decided about the checks of the box."""
 
@@ -43,6 +50,12 @@ class Switches(NamedTuple):
     """``NODEPROOF_NO_HW_PRECHECK``: a refusal becomes a warning. It lets a run start; it never makes its numbers valid."""
     temperature_gate: bool = False
     """``NODEPROOF_HW_TEMP_GATE``: temperatures over the ceilings refuse."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Self:
+        """As the variables say: ``1``, ``true`` or ``yes`` in any case is on, everything else is off."""
+        never_refuse, gate = (environ.get(name, "").strip().lower() in _ON for name in SWITCH_VARIABLES)
+        return cls(never_refuse=never_refuse, temperature_gate=gate)
 
 
 class HardwareEvidence(Protocol):

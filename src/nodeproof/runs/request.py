@@ -7,6 +7,7 @@ from nodeproof.clock import Clock
 from nodeproof.model.run import RunSource
 from nodeproof.runs.benchmark import Descriptor
 from nodeproof.runs.endpoint import TargetEndpoint
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.messages import LogLimits
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import CoherenceProbe, HardwareEvidence, Switches
@@ -40,3 +41,5 @@ class RunRequest(NamedTuple):
     clock: Clock
     older: tuple[Worker, ...]
     """Threads of earlier runs that were given up."""
+    locks: JobLocks | None = None
+    """Taken for the run; None when its caller holds them, and for work on another machine."""

@@ -2,14 +2,14 @@
 
 ::
 
-    <root>/open/<run id>/               a run that is going on: draft.json, log.jsonl, files/
     <root>/runs/<benchmark>/<run id>/   a run that ended: record.json, log.jsonl, manifest.json, files/; read-only
-    <root>/damaged/<run id>/            what cannot be understood, set aside
-    <root>/index.sqlite3                for lists; made again from the directories when need be
-    <root>/store.lock                   held while directories change their place
+    <root>/runs/.open/<run id>/         a run that is going on: draft.json, log.jsonl, files/
+    <root>/runs/.damaged/<run id>/      what cannot be understood, set aside
+    <root>/runs/.index.sqlite3          for lists; made again from the directories when need be
+    <root>/runs/.store.lock             held while directories change their place
 
-A run is put together in ``open``, waits for the disk, and is renamed into its place, so a reader sees all of it or nothing. A run
-whose owner died is found in ``open`` by the next who opens the store, and stored as crashed, with all that it had said.
+A run is put together in ``.open``, waits for the disk, and is renamed into its place: a reader sees all of it or nothing. A run
+whose owner died is found there by the next who opens the store, and stored as crashed, with all that it had said.
 """
 
 import contextlib
@@ -64,6 +64,7 @@ class StoredRun(NamedTuple):
     """A run as it lies in the store."""
 
     path: str
+    """Empty when it lies with another process, which told of it."""
     record: RunRecord
     problems: tuple[str, ...]
     """Every way in which it is not what was stored, each naming its file; empty when all bytes are as they were."""
@@ -75,7 +76,7 @@ class StoredRun(NamedTuple):
     def files(self) -> list[str]:
         """Paths of the files that it left."""
         folder = os.path.join(self.path, FILES_DIRECTORY)
-        return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if os.path.isdir(folder) else []
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if self.path and os.path.isdir(folder) else []
 
 
 class RunStore:
@@ -84,10 +85,10 @@ class RunStore:
     def __init__(self, root: str, limits: StoreLimits | None = None) -> None:
         self.root = root
         self._limits = limits or StoreLimits()
-        self._open = os.path.join(root, "open")
         self._runs = os.path.join(root, "runs")
-        self._damaged = os.path.join(root, "damaged")
-        self._index = RunIndex(os.path.join(root, "index.sqlite3"))
+        self._open = os.path.join(self._runs, ".open")
+        self._damaged = os.path.join(self._runs, ".damaged")
+        self._index = RunIndex(os.path.join(self._runs, ".index.sqlite3"))
 
     def claim(self, draft: RunRecord) -> OpenRun:
         """Begin a run: ``draft`` is what is known of it, its ``run_id`` is given here. Raises WriteError.
@@ -119,7 +120,7 @@ class RunStore:
 
     def recover(self) -> list[str]:
         """Store what dead owners left, and set the index right; ids of the runs found. Raises WriteError."""
-        if not os.path.isdir(self.root):
+        if not os.path.isdir(self._runs):
             return []
         with self._locked():
             found = self._recover()
@@ -154,6 +155,14 @@ class RunStore:
         wanted = [row.summary for row in rows if benchmark_id in {"", row.summary.benchmark_id}]
         return sorted(wanted, key=lambda run: (run.recorded_at, run.run_id), reverse=True)[:limit]
 
+    def place(self, run_id: str) -> str:
+        """Directory of a run, stored or going on. Raises RecordError when there is none."""
+        going_on = os.path.join(self._open, check_name(run_id))
+        place = self._places().get(run_id) or (going_on if os.path.isdir(going_on) else None)
+        if place is None:
+            raise RecordError(f"there is no run {run_id} in {self._runs}")
+        return place
+
     def load(self, run_id: str) -> StoredRun:
         """A run all of whose bytes are as they were stored. Raises RecordError naming the file that is not."""
         run = self.inspect(run_id)
@@ -182,7 +191,7 @@ class RunStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        with file_mutex(os.path.join(self.root, "store.lock"), timeout_s=_LOCK_TIMEOUT_S):
+        with file_mutex(os.path.join(self._runs, ".store.lock"), timeout_s=_LOCK_TIMEOUT_S):
             yield
 
     def _claim_directory(self) -> str:

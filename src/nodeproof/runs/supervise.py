@@ -42,7 +42,7 @@ class Supervisor:
     """
 
     def __init__(self, token: CancelToken, cancel_grace_s: float) -> None:
-        self._token = token
+        self.token = token
         self._cancel_grace_s = cancel_grace_s
         # A queue and no event: putting into it is the one thing that a finalizer may do whatever lock its thread holds.
         self._wake: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -75,7 +75,7 @@ class Supervisor:
                 self._obey(self._wake.get_nowait())
         if self._ends_s is not None and time.monotonic() >= self._ends_s:
             self._ends_s = None
-            self.overdue = self._token.set(f"the deadline of {self._deadline_s:g} s has passed")
+            self.overdue = self.token.set(f"the deadline of {self._deadline_s:g} s has passed")
 
     def call(
         self, worker: Worker, function: Callable[[], _T], *, stage: Stage, limit_s: float | None = None, cancellable: bool = True
@@ -89,7 +89,7 @@ class Supervisor:
             if call.done:
                 return call.result()
             now_s = time.monotonic()
-            if told_s is None and cancellable and self._token.is_cancelled():
+            if told_s is None and cancellable and self.token.is_cancelled():
                 told_s = now_s
             ends_s = math.inf if limit_s is None else begun_s + limit_s
             if told_s is not None:
@@ -107,7 +107,7 @@ class Supervisor:
 
     def _obey(self, reason: str) -> None:
         if reason:
-            self._token.set(reason)
+            self.token.set(reason)
 
 
 def _waited(seconds: float, *, told: bool) -> str:

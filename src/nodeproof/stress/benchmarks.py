@@ -23,9 +23,10 @@ _ABOUT = {
     "hpcg": ("HPCG", "Conjugate gradients with their checks", "27-point problem, multigrid, symmetric Gauss-Seidel.", 90),
     "npu_burn": ("NPU Burn", "Ascend accelerators under load", "Operators with known results on every device.", 600),
     "cpu_sdc": ("CPU SDC", "Known answers, core by core", "Integer, floating point, vector, hash and compression.", 60),
+    "gpu_burn": ("GPU burn", "Every GPU under load", "Matrix multiply in each number format, verified, then memory.", 75),
     "memory_pattern": ("Memory patterns", "March and address tests", "Over most of the memory that is free.", 60),
 }
-_STABILITY = frozenset({"npu_burn", "cpu_sdc", "memory_pattern"})
+_STABILITY = frozenset({"npu_burn", "cpu_sdc", "gpu_burn", "memory_pattern"})
 
 
 def descriptor_of(benchmark: str, build: Callable[[], Benchmark], plan: Plan = Plan.STANDARD) -> Descriptor:
@@ -36,7 +37,7 @@ def descriptor_of(benchmark: str, build: Callable[[], Benchmark], plan: Plan = P
         id=benchmark.replace("_", "-"),
         name=name,
         summary=summary,
-        detail=f"{detail} Loads every core that this process may use.",
+        detail=f"{detail} Loads every {'GPU' if benchmark == 'gpu_burn' else 'core'} that this process may use.",
         duration_hint=f"about {seconds} s with plan quick",
         expected_secs=seconds,
         updated=_UPDATED,

@@ -9,7 +9,7 @@ from nodeproof.sources import proc_loadavg
 from nodeproof.stress.sizing import BoxFacts
 from nodeproof.stress.workloads.box import look
 
-__all__ = ["busy_cpus", "free_bytes", "look_at_box"]
+__all__ = ["free_bytes", "load_average", "look_at_box"]
 
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"
 _NODES = "/sys/devices/system/node"
@@ -27,8 +27,8 @@ def look_at_box(machine: Machine) -> BoxFacts:
     )
 
 
-def busy_cpus(machine: Machine) -> float | None:
-    """CPUs' worth of load on the box now, from the load average of the last minute; None where it cannot be read."""
+def load_average(machine: Machine) -> float | None:
+    """Load of the last minute; None where it cannot be read."""
     with contextlib.suppress(NoData, ParseError):
         return proc_loadavg.parse(machine.files.read("/proc/loadavg")).load1
     return None

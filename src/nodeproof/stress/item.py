@@ -171,6 +171,11 @@ class ItemBenchmark:
         if self._job is not None:
             self._job.request_cancel("killed by the user", 0.0)
 
+    @property
+    def output_path(self) -> str | None:
+        """Where its program prints to, once it runs."""
+        return self._job.output_path if self._job is not None else None
+
     def tail(self) -> str:
         """The end of what was printed so far."""
         job = self._job
@@ -210,8 +215,10 @@ class ItemBenchmark:
             limits=Limits(duration_s=self._timeout_s + _BACKSTOP_S, grace_s=_GRACE_S, output_bytes=MAX_OUTPUT_BYTES),
             token=token,
             record_path=where.record_path,
-            keep_fds=where.keep_fds,
+            keep_fds=where.keep_fds or (handle.locks.fds if handle.locks is not None else ()),
         )
+        if handle.locks is not None:
+            handle.locks.name(token, self._job.record_path)
 
     def _follow(self, handle: PluginHandle, until_s: float) -> Ended | None:
         """Watch until the tree has ended or the time is over."""

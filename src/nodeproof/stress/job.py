@@ -1,11 +1,10 @@
 """The job that this process runs: its thread, its report, and the end of each item."""
 
 import contextlib
-import logging
 import os
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Self
 
 import msgspec
@@ -13,8 +12,10 @@ import msgspec
 from nodeproof.clock import Clock, rfc3339
 from nodeproof.errors import NodeproofError, RecordError, WriteError
 from nodeproof.hardware.probe import HardwareProbe, Settings
+from nodeproof.hardware.readers.ascend import AscendProvider
+from nodeproof.hardware.readers.gpus import GpuProvider
 from nodeproof.host.machine import Machine
-from nodeproof.model.hardware import LiveSample
+from nodeproof.host.node_key import NodeKey
 from nodeproof.model.job import (
     BenchmarkResult,
     Execution,
@@ -24,8 +25,10 @@ from nodeproof.model.job import (
     Status,
     job_status,
 )
+from nodeproof.model.live_job import LiveJob
 from nodeproof.model.run import RunSource
 from nodeproof.runs.executor import BenchmarkExecutor, RunHandle
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import HardwareEvidence, Switches
 from nodeproof.runs.store import RunStore
@@ -34,17 +37,16 @@ from nodeproof.stress.baselines import BaselineStore
 from nodeproof.stress.benchmarks import descriptor_of
 from nodeproof.stress.expected import expected_range
 from nodeproof.stress.item import Confinement, ItemBenchmark, item_parameters
-from nodeproof.stress.job_locks import JobLocks
+from nodeproof.stress.job_log import JobEvent, log_event
+from nodeproof.stress.live import LiveTeller, live_path
 from nodeproof.stress.profile import environment_fingerprint, report_hash
 from nodeproof.stress.report_files import ReportFiles
 from nodeproof.stress.requests import CancelRequests
 from nodeproof.stress.settings import StressSettings
 from nodeproof.stress.verdict import Judged, cancelled_result, item_result, performance_of
-from nodeproof.stress.workloads.heartbeat import Heartbeat
 
-__all__ = ["Job", "JobTools", "Live", "PlannedItem"]
+__all__ = ["Job", "JobTools", "PlannedItem"]
 
-_log = logging.getLogger(__name__)
 _POLL_S = 0.2
 
 
@@ -56,22 +58,6 @@ class PlannedItem(NamedTuple):
     request: ItemRequest
     timeout_s: float
     profile: ExecutionProfile
-
-
-class Live(NamedTuple):
-    """How a job gets on."""
-
-    job_id: str
-    item: str
-    number: int
-    """Of the item, from 1."""
-    items: int
-    elapsed_s: float
-    """Of the item."""
-    timeout_s: float
-    beat: Heartbeat | None
-    """The workload's newest word."""
-    box: LiveSample | None
 
 
 class JobTools(NamedTuple):
@@ -86,22 +72,31 @@ class JobTools(NamedTuple):
     machine: Machine
     state_root: str
     use_cgroup: bool = True
+    evidence: Mapping[str, Callable[[], HardwareEvidence]] = {}
+    """Of items that look at more of the box than the executor does by itself."""
 
     @classmethod
     def here(
         cls, settings: StressSettings, clock: Clock, environment: Mapping[str, str], switches: Switches, machine: Machine
     ) -> Self:
         """Everything below the state directory, with the box watched around each run."""
-        root = settings.state_root
-        store = RunStore(os.path.join(root, "runs"))
+        root, home = settings.state_root, settings.home
+        store = RunStore(home)
 
         def evidence() -> HardwareEvidence:
             return HardwareProbe(Machine.here(), Settings(devices=()))
 
+        def with_npus() -> HardwareEvidence:
+            return HardwareProbe(Machine.here(), Settings(providers=(AscendProvider(machine),)))
+
+        def with_gpus() -> HardwareEvidence:
+            return HardwareProbe(Machine.here(), Settings(providers=(GpuProvider(machine),)))
+
         return cls(
-            executor=BenchmarkExecutor(home=root, store=store, evidence=evidence, clock=clock),
+            executor=BenchmarkExecutor(home=home, store=store, evidence=evidence, clock=clock),
+            evidence={"npu_burn": with_npus, "gpu_burn": with_gpus},
             store=store,
-            baselines=BaselineStore(os.path.join(root, "baselines")),
+            baselines=BaselineStore(os.path.join(root, "baselines"), NodeKey(home)),
             clock=clock,
             environment=dict(environment),
             switches=switches,
@@ -148,8 +143,7 @@ class Job:
         self._cancelled = ""
         self._handle: RunHandle | None = None
         self._bench: ItemBenchmark | None = None
-        self._index = 0
-        self._item_started_s = 0.0
+        self._teller = self._teller_of(0)
 
     @property
     def report(self) -> Report:
@@ -158,6 +152,8 @@ class Job:
 
     def persist_first(self) -> None:
         """Put the first report on the disk. Raises WriteError."""
+        if self._locks.trouble:
+            self._note_error(self._locks.trouble)
         self._requests.prepare()
         if self._files is not None:
             self._files.store(self._report)
@@ -171,7 +167,7 @@ class Job:
         with self._lock:
             if not self._cancelled:
                 self._cancelled = reason
-                _log.info("stress job %s: cancellation requested: %s", self._report.job_id, reason)
+                self._tell(JobEvent.CANCELLATION_REQUESTED, f"cancellation requested: {reason}")
             handle = self._handle
         if handle is not None:
             handle.cancel(reason)
@@ -183,31 +179,37 @@ class Job:
         if bench is not None:
             bench.kill()
 
-    def live(self) -> Live:
+    def live(self) -> LiveJob:
         """How it gets on."""
-        planned = self._planned[min(self._index, len(self._planned) - 1)]
-        handle, bench = self._handle, self._bench
-        return Live(
+        return self._teller.now
+
+    def output_path(self) -> str | None:
+        """Where the program that runs prints to."""
+        bench = self._bench
+        return bench.output_path if bench is not None else None
+
+    def _teller_of(self, index: int) -> LiveTeller:
+        """Who tells of item ``index``."""
+        planned, now = self._planned[index], self._tools.clock.now()
+        first = LiveJob(
             job_id=self._report.job_id,
+            at=now.wall_s,
             item=planned.name,
-            number=self._index + 1,
+            number=index + 1,
             items=len(self._planned),
-            elapsed_s=max(0.0, self._tools.clock.now().mono_s - self._item_started_s) if self._item_started_s else 0.0,
+            elapsed_s=0.0,
             timeout_s=planned.timeout_s,
-            beat=bench.beat if bench is not None else None,
-            box=handle.live() if handle is not None else None,
         )
+        return LiveTeller(first, now, live_path(self._files.latest_path) if self._files is not None else "")
 
     # The thread
 
     def _lead(self) -> None:
         try:
             for index, planned in enumerate(self._planned):
-                self._index = index
                 self._one(index, planned)
         except Exception as error:  # noqa: BLE001 - whatever broke, the job gets its last report
-            _log.exception("stress job %s failed", self._report.job_id)
-            self._note_error(f"the manager failed: {error}")
+            self._note_error(f"the manager failed: {type(error).__name__}: {error}", error=error)
         finally:
             try:
                 self._finish()
@@ -219,7 +221,7 @@ class Job:
             self._set(index, cancelled_result(planned.name, planned.profile, self._cancelled))
             return
         began = self._tools.clock.now()
-        self._item_started_s = began.mono_s
+        self._teller = self._teller_of(index)
         running = BenchmarkResult(
             name=planned.name,
             status=Status.RUNNING,
@@ -229,7 +231,12 @@ class Job:
             profile=planned.profile,
         )
         self._set(index, running)
-        _log.info("stress job %s: %s started", self._report.job_id, planned.name)
+        self._tell(
+            JobEvent.BENCHMARK_STARTED,
+            f"{planned.name} started",
+            benchmark=planned.name,
+            timeout_seconds=round(planned.timeout_s),
+        )
         try:
             bench, handle = self._run(planned)
         except NodeproofError as error:
@@ -241,7 +248,13 @@ class Job:
             ended, finished_at=rfc3339(end.wall_s), duration_ms=max(0, round((end.mono_s - began.mono_s) * 1000))
         )
         self._set(index, ended)
-        _log.info("stress job %s: %s ended: %s", self._report.job_id, planned.name, ended.status)
+        self._tell(
+            JobEvent.BENCHMARK_FINISHED,
+            f"{planned.name} ended: {ended.status}",
+            benchmark=planned.name,
+            status=str(ended.status),
+            duration_ms=ended.duration_ms,
+        )
 
     def _run(self, planned: PlannedItem) -> tuple[ItemBenchmark | None, RunHandle]:
         """One item through the executor, followed to its end."""
@@ -266,7 +279,9 @@ class Job:
         pairs = {"plan": str(request.plan), "seconds": str(request.seconds), "timeout_s": str(planned.timeout_s)}
         values = ParamValues.from_overrides(item_parameters(planned.timeout_s), pairs.items())
         source = RunSource.WEB if self._report.initiator == Initiator.WEB else RunSource.CLI
-        handle = self._tools.executor.start(descriptor, values, source=source, switches=self._tools.switches)
+        tools = self._tools
+        evidence = tools.evidence.get(planned.name)
+        handle = tools.executor.start(descriptor, values, source=source, switches=tools.switches, evidence=evidence)
         with self._lock:
             self._handle = handle
             cancelled = self._cancelled
@@ -274,9 +289,12 @@ class Job:
             handle.cancel(cancelled)
         while not handle.wait(_POLL_S):
             handle.drain()
+            bench = built[0] if built else None
+            self._teller.tell(self._tools.clock.now(), bench.beat if bench is not None else None, handle.live())
             asked = self._requests.asked(self._report.job_id)
             if asked is not None and not self._cancelled:
                 self.cancel(asked)
+        self._teller.forget()
         with self._lock:
             self._handle = None
         return (built[0] if built else None), handle
@@ -305,7 +323,7 @@ class Job:
             machine = self._tools.machine
             expected = expected_range(machine, planned.name, planned.profile.resources.total_workers or 1)
             return performance_of(judged, self._tools.baselines, lambda: environment_fingerprint(machine), expected)
-        except (WriteError, OSError) as error:
+        except (WriteError, RecordError, OSError) as error:
             self._note_error(f"the baseline could not be kept: {error}")
             return result
 
@@ -322,7 +340,7 @@ class Job:
             try:
                 self._files.store(self._report)
             except (WriteError, OSError) as error:
-                self._note_error(f"the report could not be written: {error}")
+                self._note_error(f"the report could not be written: {error}", JobEvent.REPORT_FAILED)
 
     def _finish(self) -> None:
         """The last report, the history, and the locks, in this order."""
@@ -344,21 +362,26 @@ class Job:
             try:
                 aside = self._files.archive(self._report)
                 if aside:
-                    self._note_error(f"the history was damaged: {aside}")
+                    self._note_error(f"the history was damaged: {aside}", JobEvent.HISTORY_FAILED)
                     self._persist()
             except (WriteError, RecordError, OSError) as error:
-                self._note_error(f"the history could not be written: {error}")
+                self._note_error(f"the history could not be written: {error}", JobEvent.HISTORY_FAILED)
                 self._persist()
         self._requests.forget(self._report.job_id)
         fault = self._locks.release()
         if fault:
-            self._note_error(f"a lock could not be given back: {fault}")
+            self._note_error(f"a lock could not be given back: {fault}", JobEvent.LOCK_FAILED)
         with contextlib.suppress(OSError):
             os.rmdir(self._tools.work_root)
-        _log.info("stress job %s ended: %s", self._report.job_id, self._report.status)
+        self._tell(JobEvent.JOB_FINISHED, f"ended: {self._report.status}", status=str(self._report.status))
 
-    def _note_error(self, text: str) -> None:
+    def _tell(self, event: JobEvent, text: str, error: BaseException | None = None, **fields: str | int) -> None:
+        report = self._report
+        whose = {"job_id": report.job_id, "initiator": report.initiator}
+        log_event(event, f"stress job {report.job_id}: {text}", error=error, **whose, **fields)
+
+    def _note_error(self, text: str, event: JobEvent = JobEvent.TROUBLE, *, error: BaseException | None = None) -> None:
         """A trouble that is not the workload's; the first one stands in the report."""
-        _log.error("stress job %s: %s", self._report.job_id, text)
+        self._tell(event, text, error)
         if not self._report.report_error:
             self._report = msgspec.structs.replace(self._report, report_error=text)

@@ -12,12 +12,9 @@ first item starts and after every change. Anybody who may write into the directo
 """
 
 import contextlib
-import logging
-import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,51 +26,43 @@ from nodeproof.host.machine import Machine
 from nodeproof.host.owner import this_process
 from nodeproof.model.job import (
     HISTORY_DEFAULT,
-    HISTORY_LIMIT,
     BenchmarkResult,
     ExecutionProfile,
-    Initiator,
     JobOwner,
     Report,
     Status,
 )
+from nodeproof.model.live_job import LiveJob
+from nodeproof.runs.job_locks import JobLocks
 from nodeproof.runs.ports import Switches
-from nodeproof.runs.store import RunStore
+from nodeproof.runs.store import RunStore, StoredRun
 from nodeproof.stress import availability
 from nodeproof.stress.adapters.base import Adapter, DescribeError, ItemRequest
 from nodeproof.stress.adapters.builtin import BuiltinAdapter
+from nodeproof.stress.adapters.gpu_native import GpuNativeAdapter
 from nodeproof.stress.adapters.native import NativeAdapter
+from nodeproof.stress.adapters.npu_burn import NpuBurnAdapter
 from nodeproof.stress.adapters.script import ScriptAdapter
 from nodeproof.stress.availability import Availability
 from nodeproof.stress.describe import Describer, finished_profile
+from nodeproof.stress.facade import RunOptions
 from nodeproof.stress.interrupted import interrupted_report
-from nodeproof.stress.job import Job, JobTools, Live, PlannedItem
-from nodeproof.stress.job_locks import JobLocks
+from nodeproof.stress.job import Job, JobTools, PlannedItem
+from nodeproof.stress.job_log import JobEvent, log_event
 from nodeproof.stress.problems import Busy, Disabled, JobNotFound, SelectionError
 from nodeproof.stress.profile import report_hash
-from nodeproof.stress.report_files import ReportFiles
-from nodeproof.stress.requests import CancelRequests
 from nodeproof.stress.selection import select_names, select_timeouts
 from nodeproof.stress.settings import ItemSettings, StressSettings
+from nodeproof.stress.shared import SharedReports
 from nodeproof.stress.sizing import Plan
 
-__all__ = ["Manager", "RunOptions"]
+__all__ = ["Manager"]
 
-_log = logging.getLogger(__name__)
 _ENDING_S = 10.0
 """So long a start waits for what a killed owner left to be ended."""
 _ENDING_LOOK_S = 0.05
-
-
-class RunOptions(NamedTuple):
-    """Of one job only; nothing of it is kept for the next."""
-
-    timeout_s: float = 0.0
-    """Limit of each item; may only shorten the configured ones, 0 = those."""
-    initiator: Initiator = Initiator.CLI
-    plan: Plan = Plan.STANDARD
-    seconds: int = 0
-    """Run each item for about so long; 0 = as the plan says."""
+_LONGEST_S = 7 * 86400.0
+"""Limit of an item whose caller has one of its own."""
 
 
 class Manager:
@@ -100,9 +89,12 @@ class Manager:
             "native": NativeAdapter(settings, environment, self._machine),
             **(adapters or {}),
         }
-        self._describer = Describer(lambda name: self._adapters[self._item(name).adapter], self._clock)
-        self._files = ReportFiles(settings.report_path) if settings.report_path else None
-        self._requests = CancelRequests(os.path.dirname(settings.report_path) or settings.state_root)
+        self._npu_burn = NpuBurnAdapter(settings, environment, self._machine)
+        self._gpu_native = GpuNativeAdapter(settings, self._machine)
+        self._describer = Describer(self._adapter_of, self._clock)
+        self._shared = SharedReports(settings, self._clock)
+        self._files = self._shared.files
+        self._requests = self._shared.requests
         self._tools = tools or JobTools.here(settings, self._clock, environment, switches or Switches(), self._machine)
         self._lock = threading.Lock()
         self._job: Job | None = None
@@ -120,6 +112,15 @@ class Manager:
 
     # What could be run
 
+    def _adapter_of(self, name: str) -> Adapter:
+        """How ``name`` runs here. There is no built-in NPU Burn: without a dispatcher it is the administrator's program."""
+        chosen = self._item(name).adapter
+        if name == "npu_burn" and chosen in {"builtin", "native"}:
+            return self._npu_burn
+        if name == "gpu_burn" and chosen == "native":
+            return self._gpu_native
+        return self._adapters[chosen]
+
     def availability(self, name: str, plan: Plan = Plan.STANDARD) -> Availability:
         """Whether ``name`` can be run now, and why not."""
         return availability.check(self._settings, name, lambda: self.describe(name, plan=plan))
@@ -133,7 +134,9 @@ class Manager:
         if fault:
             raise DescribeError(fault)
         return self._describer.describe(
-            ItemRequest(name, plan, seconds), timeout_s=timeout_s or item.timeout_s, result_dir=item.result_dir
+            ItemRequest(name, plan, seconds, timeout_s or item.timeout_s),
+            timeout_s=timeout_s or item.timeout_s,
+            result_dir=item.result_dir,
         )
 
     # Start
@@ -153,13 +156,13 @@ class Manager:
         planned = self._plan(names, options)
         with self._lock:
             if self._job is not None and not self._job.done.is_set():
-                raise Busy(_busy_text(self._job.report), self._job.report)
-            locks = JobLocks(self._settings.state_root, self._settings.report_path)
+                raise _busy(_busy_text(self._job.report), self._job.report)
+            locks = JobLocks(self._settings.home, self._settings.report_path)
             job_id = new_token()
             holder = locks.acquire(job_id, self._tools.record_path(job_id))
             if holder is not None:
-                running = self._shared()
-                raise Busy(f"another job runs: {holder.detail}", running)
+                running = self._shared.latest()
+                raise _busy(f"another job runs: {holder.detail}", running)
             try:
                 self._bury()
                 job = Job(self._first_report(job_id, planned, options), planned, locks, self._files, self._requests, self._tools)
@@ -169,7 +172,13 @@ class Manager:
                 raise
             self._job = job
             self._last = job.report
-        _log.info("stress job %s started by %s: %s", job_id, options.initiator, ", ".join(item.name for item in planned))
+        log_event(
+            JobEvent.JOB_STARTED,
+            f"stress job {job_id} started by {options.initiator}: {', '.join(item.name for item in planned)}",
+            job_id=job_id,
+            initiator=str(options.initiator),
+            timeout_seconds=round(options.timeout_s),
+        )
         job.begin()
         return msgspec.structs.replace(job.report, cancellable=True)
 
@@ -180,36 +189,41 @@ class Manager:
         job = self._job
         if job is not None and not job.done.is_set():
             return msgspec.structs.replace(job.report, cancellable=True)
-        shared = self._shared()
+        shared = self._shared.latest()
         if shared is not None:
             self._last = shared
         return shared if shared is not None else (job.report if job is not None else self._last)
 
     def job(self, job_id: str) -> Report:
         """The job with this id, from the newest report or the history. Raises JobNotFound."""
-        newest = self.latest()
-        if newest is not None and newest.job_id == job_id:
-            return newest
         own = self._job
         if own is not None and own.report.job_id == job_id:
-            return own.report
-        found = next((report for report in self.history(HISTORY_LIMIT) if report.job_id == job_id), None)
-        if found is None:
-            raise JobNotFound(f"there is no stress job {job_id[:80]!r}")
-        return found
+            return own.report if own.done.is_set() else msgspec.structs.replace(own.report, cancellable=True)
+        return self._shared.job(job_id)
 
     def history(self, limit: int = HISTORY_DEFAULT) -> list[Report]:
         """The newest jobs that have ended, newest first, at most 100."""
-        return self._files.history(min(max(0, limit), HISTORY_LIMIT)) if self._files is not None else []
+        return self._shared.history(limit)
 
     def history_damage(self) -> str:
         """What is wrong with the history file; empty when nothing is."""
         return self._files.damage() if self._files is not None else ""
 
-    def live(self) -> Live | None:
-        """How the job of this process gets on; None when none runs."""
+    def live(self) -> LiveJob | None:
+        """How the job that runs gets on, whichever process runs it; None when none does, or its owner has told nothing yet."""
         job = self._job
-        return job.live() if job is not None and not job.done.is_set() else None
+        if job is not None and not job.done.is_set():
+            return job.live()
+        return self._shared.live()
+
+    def live_output_path(self) -> str | None:
+        """Where the program that this process runs prints to; None when none runs."""
+        job = self._job
+        return job.output_path() if job is not None and not job.done.is_set() else None
+
+    def inspect(self, run_id: str) -> StoredRun:
+        """The record of an item, its files checked against their hashes. Raises RecordError."""
+        return self.runs.inspect(run_id)
 
     def wait(self, job_id: str, timeout_s: float | None = None) -> Report | None:
         """Wait for the end of a job of this process; None when it has not come in time. Raises JobNotFound."""
@@ -225,17 +239,15 @@ class Manager:
         own = self._job
         if own is not None and own.report.job_id == job_id:
             return not own.done.is_set()
-        newest = self._shared()
-        running = newest is not None and newest.job_id == job_id and not newest.status.is_final
-        return running and self._requests.may_ask()
+        return self._shared.can_cancel(job_id)
 
     def cancel(self, job_id: str, reason: str = "cancelled by the user") -> None:
         """Have a job stopped and return at once. Raises JobNotFound, and WriteError when its owner cannot be asked."""
         own = self._job
-        if own is not None and own.report.job_id == job_id and not own.done.is_set():
+        if own is not None and own.report.job_id == job_id and not own.report.status.is_final:
             own.cancel(reason)
             return
-        newest = self._shared()
+        newest = self._shared.latest()
         if newest is None or newest.job_id != job_id or newest.status.is_final:
             raise JobNotFound(f"no stress job {job_id[:80]!r} runs")
         self._requests.ask(job_id, reason)
@@ -263,8 +275,8 @@ class Manager:
         """Before anything is described: somebody else's job must not be disturbed by it."""
         job = self._job
         if job is not None and not job.done.is_set():
-            raise Busy(_busy_text(job.report), msgspec.structs.replace(job.report, cancellable=True))
-        locks = JobLocks(self._settings.state_root, self._settings.report_path)
+            raise _busy(_busy_text(job.report), msgspec.structs.replace(job.report, cancellable=True))
+        locks = JobLocks(self._settings.home, self._settings.report_path)
         holder = locks.holder()
         ends_s = self._clock.now().mono_s + _ENDING_S
         while holder.state is HolderState.ENDING and self._clock.now().mono_s < ends_s:
@@ -272,14 +284,16 @@ class Manager:
             holder = locks.holder()
         # A lock that cannot even be looked at is told as what it is when it is to be taken.
         if holder.held and holder.state is not HolderState.UNKNOWN:
-            raise Busy(f"another job runs: {holder.detail}", self._shared())
+            raise _busy(f"another job runs: {holder.detail}", self._shared.latest())
 
     def _plan(self, names: Sequence[str], options: RunOptions) -> list[PlannedItem]:
         chosen = select_names(self._settings, names)
         limits = select_timeouts(self._settings, chosen, options.timeout_s)
+        if options.callers_limit:
+            limits = dict.fromkeys(chosen, _LONGEST_S)
         planned = []
         for name in chosen:
-            request = ItemRequest(name, options.plan, options.seconds)
+            request = ItemRequest(name, options.plan, options.seconds, limits[name])
 
             def describe(name: str = name, request: ItemRequest = request) -> ExecutionProfile:
                 item = self._item(name)
@@ -292,7 +306,7 @@ class Manager:
                 raise SelectionError(f"{name} is not available: {answer.message}")
             item = self._item(name)
             profile = finished_profile(answer.profile, timeout_s=limits[name], result_dir=item.result_dir)
-            planned.append(PlannedItem(name, self._adapters[item.adapter], request, limits[name], profile))
+            planned.append(PlannedItem(name, self._adapter_of(name), request, limits[name], profile))
         return planned
 
     def _first_report(self, job_id: str, planned: list[PlannedItem], options: RunOptions) -> Report:
@@ -316,22 +330,6 @@ class Manager:
             owner=JobOwner(owner.pid, owner.start_ticks, owner.boot_id),
         )
 
-    def _shared(self) -> Report | None:
-        """The newest report on the disk, with the truth about one whose owner died."""
-        if self._files is None:
-            return None
-        locks = JobLocks(self._settings.state_root, self._settings.report_path)
-        with contextlib.suppress(RecordError):
-            report = self._files.latest()
-            if report is None or report.status.is_final or locks.holder().held:
-                return report
-            # Nobody held the lock after it had said that it runs: either it ended meanwhile, or its owner is dead.
-            again = self._files.latest()
-            if again is None or again.status.is_final or again.job_id != report.job_id:
-                return again
-            return interrupted_report(again, rfc3339(self._clock.now().wall_s))
-        return None
-
     def _bury(self) -> None:
         """Under the locks: give the job of a dead owner its last report, and its runs their records. Raises WriteError."""
         self._tools.store.recover()
@@ -346,7 +344,15 @@ class Manager:
                 told = interrupted_report(report, rfc3339(self._clock.now().wall_s))
                 files.store(told)
                 files.archive(told)
-                _log.warning("stress job %s was interrupted: its owner died", report.job_id)
+                text = f"stress job {report.job_id} was interrupted: its owner died"
+                log_event(JobEvent.JOB_INTERRUPTED, text, job_id=report.job_id, initiator=report.initiator)
+
+
+def _busy(text: str, running: Report | None) -> Busy:
+    """The refusal, told in the log."""
+    job_id = running.job_id if running is not None else ""
+    log_event(JobEvent.JOB_REJECTED_BUSY, f"a stress job was refused: {text}", job_id=job_id)
+    return Busy(text, running)
 
 
 def _busy_text(report: Report) -> str:

@@ -129,12 +129,11 @@ def check_disk(free_bytes: int, needed_bytes: int, place: str) -> Finding:
     return _finding("disk", CheckStatus.PASS, text, "", free_bytes, needed_bytes)
 
 
-def check_load(busy_cpus: float, facts: BoxFacts, heaviest: str = "") -> Finding:
-    """Load that is on the box already, in CPUs; ``heaviest`` names what makes most of it. It warns and never refuses."""
-    share = busy_cpus / facts.allowed_cpus
-    text = f"{busy_cpus:.2f} of {facts.allowed_cpus} allowed CPUs are busy already"
+def check_load(load: float, facts: BoxFacts) -> Finding:
+    """Load that was on the box in the last minute. It warns and never refuses."""
+    share = load / facts.allowed_cpus
+    text = f"the load average of the last minute is {load:.2f} on {facts.allowed_cpus} allowed CPUs"
     if share > _LOAD_SHARE:
-        text += f", most of it by {heaviest}" if heaviest else ""
         return _finding("load", CheckStatus.WARN, text, "wait until it is idle, or expect lower figures", share, _LOAD_SHARE)
     return _finding("load", CheckStatus.PASS, text, "", share, _LOAD_SHARE)
 

@@ -13,14 +13,16 @@ import msgspec
 
 from nodeproof.errors import NoData, ParseError
 from nodeproof.host.machine import Machine
-from nodeproof.model.job import BenchmarkResult, ExecutionProfile
+from nodeproof.model.job import AssetCheck, BenchmarkResult, ExecutionProfile
 from nodeproof.sources import proc_cpuinfo
 
-__all__ = ["configuration_hash", "environment_fingerprint", "identity_hash", "report_hash", "sha256_of_file"]
+__all__ = ["SIZE_NOW", "configuration_hash", "environment_fingerprint", "identity_hash", "report_hash", "sha256_of_file"]
 
 _GO_ESCAPES = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 """The reference hashes what Go's encoder writes."""
-_DISPLAY_ONLY = frozenset({"execution_backend"})
+SIZE_NOW = "size_now"
+"""Parameter that tells of a size which moves with free memory, as long as the rule for it is the same."""
+_DISPLAY_ONLY = frozenset({"execution_backend", SIZE_NOW})
 _CHUNK_BYTES = 1 << 20
 
 
@@ -49,11 +51,16 @@ def identity_hash(profile: ExecutionProfile, plan: str = "") -> str:
         "plan": plan,
         "parameters": sorted((p.key, p.value) for p in profile.parameters if p.key not in _DISPLAY_ONLY and "/" not in p.value),
         "resources": msgspec.to_builtins(profile.resources),
-        "assets": sorted((asset.name, asset.sha256) for asset in profile.assets if asset.sha256),
+        "assets": sorted((asset.name, mark) for asset in profile.assets if (mark := _mark(asset))),
         "mpi": (profile.mpi.implementation, profile.mpi.version),
         "script": profile.script_sha256,
     }
     return _sha256(msgspec.json.encode(parts, order="sorted"))
+
+
+def _mark(asset: AssetCheck) -> str:
+    """What tells one content from another; of a library its version, which is all that its message is."""
+    return asset.sha256 or (asset.message if asset.kind == "library" else "")
 
 
 def environment_fingerprint(machine: Machine) -> str:

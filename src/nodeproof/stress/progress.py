@@ -142,7 +142,10 @@ class ProgressWatch:
             return StopJudgement(
                 progressed=False, hung=False, reason=f"it showed no progress in {ran_s:.0f} s, only its end would have"
             )
-        if ran_s < window_s or seen.quiet_s > window_s:
+        if ran_s < window_s:
+            reason = f"it ran for {ran_s:.1f} s, too short a time to tell whether it got on ({window_s:.0f} s)"
+            return StopJudgement(progressed=False, hung=False, reason=reason)
+        if seen.quiet_s > window_s:
             reason = f"{seen.reason}, and nothing came in the last {window_s:.0f} s of {ran_s:.0f} s"
             return StopJudgement(progressed=False, hung=False, reason=reason)
         return StopJudgement(progressed=True, hung=False, reason=f"it worked until it was stopped: {seen.reason}")

@@ -15,7 +15,7 @@ from nodeproof.errors import RecordError, WriteError
 from nodeproof.host.atomic import remove_leftovers, store_file
 from nodeproof.model.job import HISTORY_LIMIT, Report
 
-__all__ = ["ReportFiles", "history_path"]
+__all__ = ["ReportFiles", "beside", "history_path"]
 
 _MAX_BYTES = 64 * 1024 * 1024
 _INDENT = 2
@@ -102,11 +102,16 @@ class ReportFiles:
 
 def history_path(report_path: str) -> str:
     """Where the history of ``report_path`` lies: ``stress-latest.json`` gives ``stress-history.json``."""
+    return beside(report_path, "history")
+
+
+def beside(report_path: str, word: str) -> str:
+    """Another file of the same jobs: ``stress-WORD.json`` for ``stress-latest.json``."""
     folder, name = os.path.split(report_path)
     stem, extension = os.path.splitext(name)
     if name.startswith(".") and not extension:
         stem, extension = "", name
-    return os.path.join(folder, f"{stem.removesuffix('-latest') or 'stress'}-history{extension or '.json'}")
+    return os.path.join(folder, f"{stem.removesuffix('-latest') or 'stress'}-{word}{extension or '.json'}")
 
 
 def _set_aside(path: str, why: str) -> str:

@@ -25,6 +25,7 @@ from nodeproof.stress.item import ItemBenchmark
 from nodeproof.stress.metric_units import PRIMARY, metric_unit
 from nodeproof.stress.parsers.judgement import Judgement
 from nodeproof.stress.profile import identity_hash
+from nodeproof.stress.sizing import Plan
 
 __all__ = ["Judged", "cancelled_result", "item_result", "performance_of"]
 
@@ -83,12 +84,17 @@ def performance_of(
     """
     result, outcome, judgement = judged.result, judged.result.outcome, judged.judgement
     metric = PRIMARY.get(result.name)
+    soak = result.details.get("soak")
+    if isinstance(soak, dict) and soak.get("rate_sank"):
+        return _with(result, Performance.DEGRADED, f"its rate sank while it ran: {soak.get('rate')}")
     if outcome is None or judgement is None or metric is None or not judgement.is_comparable or metric not in judgement.values:
         return result
     box = result.details.get("hardware")
-    validity = box.get("validity") if isinstance(box, dict) else None
-    if validity == "invalid":
+    if isinstance(box, dict) and box.get("validity") == "invalid":
         return _with(result, Performance.NOT_JUDGED, "the box was not fit while the number was taken")
+    if isinstance(box, dict) and box.get("concerns") and judged.plan == Plan.SOAK:
+        # Of a soak stability is asked: what would spoil a speed only warns there.
+        return _with(result, Performance.NOT_JUDGED, f"the box was not fit for a speed: {'; '.join(box['concerns'])}")
     identity = identity_hash(judged.profile, judged.plan)
     value = float(judgement.values[metric])
     damage = ""

@@ -3,14 +3,14 @@
 import sys
 
 from nodeproof.model.job import BenchmarkView, CheckStatus, ConfigView, DoctorItem, DoctorView, doctor_status
-from nodeproof.stress.manager import Manager
+from nodeproof.stress.facade import StressFacade
 from nodeproof.stress.settings import BENCHMARKS
 from nodeproof.stress.sizing import Plan
 
 __all__ = ["config_view", "doctor_view"]
 
 
-def doctor_view(manager: Manager, plan: Plan = Plan.STANDARD) -> DoctorView:
+def doctor_view(manager: StressFacade, plan: Plan = Plan.STANDARD) -> DoctorView:
     """Every item that there is, sorted by name (stress.md 5.4)."""
     settings = manager.config
     items = []
@@ -38,8 +38,11 @@ def doctor_view(manager: Manager, plan: Plan = Plan.STANDARD) -> DoctorView:
     )
 
 
-def config_view(manager: Manager, *, loopback: bool) -> ConfigView:
-    """Answer to ``GET /api/stress/config`` (stress.md 6.1); ``loopback``: only this machine reaches the page."""
+def config_view(manager: StressFacade, *, loopback: bool, operator: bool = False) -> ConfigView:
+    """Answer to ``GET /api/stress/config`` (stress.md 6.1).
+
+    ``loopback``: only this machine reaches the page; ``operator``: whoever asks proved that they may start jobs from elsewhere.
+    """
     settings = manager.config
     views = []
     for name in _names(manager):
@@ -60,7 +63,7 @@ def config_view(manager: Manager, *, loopback: bool) -> ConfigView:
     return ConfigView(
         benchmarks=views,
         default_benchmarks=list(settings.default_benchmarks),
-        enabled=linux and settings.enabled and settings.web_enabled and loopback and shared,
+        enabled=linux and settings.enabled and settings.web_enabled and (loopback or operator) and shared,
         feature_enabled=settings.enabled,
         loopback=loopback,
         platform=sys.platform,
@@ -69,5 +72,5 @@ def config_view(manager: Manager, *, loopback: bool) -> ConfigView:
     )
 
 
-def _names(manager: Manager) -> list[str]:
+def _names(manager: StressFacade) -> list[str]:
     return sorted({*BENCHMARKS, *manager.config.benchmarks})

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from nodeproof.errors import UsageError
-from nodeproof.runs.endpoint import ModelExpectation, TargetEndpoint
+from nodeproof.runs.endpoint import ModelExpectation, Secret, TargetEndpoint
 
 
 def test_slash_at_the_end_goes() -> None:
@@ -87,3 +87,11 @@ def test_serve_overrides_are_counts_or_errors_never_guesses() -> None:
 )
 def test_families_are_whole_words(model: str, *, expected: bool) -> None:
     assert ModelExpectation(("mixtral", "qwen3.6-27b"), "tuned for it").accepts(model) is expected
+
+
+def test_secrets_are_equal_by_what_they_hold_and_show_nothing() -> None:
+    assert Secret("k") == Secret("k")
+    assert Secret("k") != Secret("l")
+    assert Secret("k") != "k"
+    assert {Secret("k"), Secret("k")} == {Secret("k")}
+    assert (repr(Secret("k")), repr(Secret()), bool(Secret())) == ("Secret(***)", "Secret()", False)

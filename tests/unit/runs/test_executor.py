@@ -759,7 +759,7 @@ def test_fingerprint_follows_what_ran_and_what_was_asked(tmp_path: Path) -> None
 
 
 def test_a_store_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path: Path) -> None:
-    (tmp_path / "open").write_text("in the way")
+    (tmp_path / "runs").write_text("in the way")
     calls: list[str] = []
     ran = Bench(tmp_path).run(script(calls))
     assert calls == []
@@ -781,7 +781,7 @@ def test_a_record_that_cannot_be_stored_lives_on_in_memory(tmp_path: Path) -> No
     assert ran.handle.saved_to == ""
     assert "No space left on device" in ran.handle.save_error
     assert ran.record.warnings == (ran.handle.save_error,)
-    assert (tmp_path / "open" / ran.record.run_id / "log.jsonl").stat().st_size > 0
+    assert (tmp_path / "runs" / ".open" / ran.record.run_id / "log.jsonl").stat().st_size > 0
 
 
 def test_a_log_that_cannot_be_written_is_told_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -807,7 +807,7 @@ def test_a_fault_of_the_executor_itself_still_ends_the_run(tmp_path: Path, monke
     def broken(*_: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr("nodeproof.runs.conduct.Run._judged_by_box", broken)
+    monkeypatch.setattr("nodeproof.runs.box.BoxWatch.judge", broken)
     calls: list[str] = []
     ran = Bench(tmp_path, evidence=Evidence).run(script(calls))
     assert calls[-1] == "cleanup"

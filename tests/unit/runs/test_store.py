@@ -81,7 +81,7 @@ def test_what_is_stored_comes_back_as_it_was(tmp_path: Path) -> None:
     assert stored.path == str(tmp_path / "runs" / "toy" / run_id)
     assert len(run_id) == len("run-") + 19
     assert sorted(os.listdir(stored.path)) == ["files", "log.jsonl", "manifest.json", "record.json"]
-    assert os.listdir(tmp_path / "open") == []
+    assert os.listdir(tmp_path / "runs" / ".open") == []
 
 
 def test_stored_runs_are_read_only(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_manifest_that_was_changed_with_its_file_contradicts_index_and_success
         "the index",
         f"the manifest of {second}",
     ]
-    (tmp_path / "index.sqlite3").unlink()
+    (tmp_path / "runs" / ".index.sqlite3").unlink()
     store.recover()
     (problem,) = store.inspect(first).problems
     assert f"the manifest of {second} says" in problem
@@ -246,7 +246,7 @@ def test_index_is_made_again_from_the_directories(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
     ids = [put(store, at=at) for at in (10.0, 20.0)]
     before = store.history()
-    (tmp_path / "index.sqlite3").unlink()
+    (tmp_path / "runs" / ".index.sqlite3").unlink()
     assert store.history() == before
     assert [run.run_id for run in RunStore(str(tmp_path)).history()] == ids[::-1]
 
@@ -255,10 +255,10 @@ def test_damaged_index_is_set_aside_and_made_again(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
     put(store)
     before = store.history()
-    (tmp_path / "index.sqlite3").write_bytes(b"no database at all" * 100)
+    (tmp_path / "runs" / ".index.sqlite3").write_bytes(b"no database at all" * 100)
     assert store.history() == before
-    assert len(list(tmp_path.glob("index.sqlite3.damaged-*"))) == 1
-    (tmp_path / "index.sqlite3").write_bytes(b"no database at all" * 100)
+    assert len(list(tmp_path.glob("runs/.index.sqlite3.damaged-*"))) == 1
+    (tmp_path / "runs" / ".index.sqlite3").write_bytes(b"no database at all" * 100)
     assert put(store) in {run.run_id for run in store.history()}
     assert len(store.history()) == 2
 
@@ -266,7 +266,7 @@ def test_damaged_index_is_set_aside_and_made_again(tmp_path: Path) -> None:
 def test_index_of_another_version_is_made_again(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
     put(store)
-    with contextlib.closing(sqlite3.connect(tmp_path / "index.sqlite3")) as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs" / ".index.sqlite3")) as connection:
         connection.execute("PRAGMA user_version = 99")
     put(store)
     store.recover()
@@ -285,7 +285,7 @@ def test_a_reader_without_a_right_to_write_sees_everything(tmp_path: Path, monke
     store = RunStore(str(tmp_path))
     ids = [put(store, at=at) for at in (10.0, 20.0)]
     before = store.history()
-    (tmp_path / "index.sqlite3").unlink()
+    (tmp_path / "runs" / ".index.sqlite3").unlink()
 
     def refuse(*_: object, **__: object) -> None:
         raise WriteError("store.lock", "Read-only file system", code=errno.EROFS)
@@ -306,19 +306,19 @@ def test_a_damaged_record_is_set_aside_and_hides_none_of_the_others(tmp_path: Pa
     record = _writable(tmp_path / "runs" / "toy" / stolen / "record.json")
     record.write_bytes(record.read_bytes().replace(stolen.encode(), good.encode()))
     (tmp_path / "runs" / "toy" / "run-empty").mkdir()
-    (tmp_path / "index.sqlite3").unlink()
+    (tmp_path / "runs" / ".index.sqlite3").unlink()
     assert [run.run_id for run in store.history()] == [good]
-    assert sorted(os.listdir(tmp_path / "damaged")) == sorted([bad, stolen, "run-empty"])
+    assert sorted(os.listdir(tmp_path / "runs" / ".damaged")) == sorted([bad, stolen, "run-empty"])
     (tmp_path / "runs" / "toy" / "run-empty").mkdir()
     store.recover()
-    assert "run-empty-again" in os.listdir(tmp_path / "damaged")
+    assert "run-empty-again" in os.listdir(tmp_path / "runs" / ".damaged")
     assert put(store) in {run.run_id for run in store.history()}
 
 
 def test_a_record_that_cannot_be_read_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = RunStore(str(tmp_path))
     run_id = put(store)
-    (tmp_path / "index.sqlite3").unlink()
+    (tmp_path / "runs" / ".index.sqlite3").unlink()
 
     def refuse(place: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
@@ -336,7 +336,7 @@ def test_oldest_go_first_beyond_the_count(tmp_path: Path) -> None:
     ids = [put(store, at=time.time() + at) for at in range(5)]
     assert [run.run_id for run in store.history()] == ids[:1:-1]
     assert sorted(os.listdir(tmp_path / "runs" / "toy")) == sorted(ids[2:])
-    assert os.listdir(tmp_path / "damaged") == []
+    assert os.listdir(tmp_path / "runs" / ".damaged") == []
 
 
 def test_oldest_go_first_beyond_the_size(tmp_path: Path) -> None:
@@ -470,9 +470,9 @@ def test_what_no_draft_can_be_read_of_is_set_aside(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
     run = left_behind(store)
     Path(run.path, "draft.json").write_text('{"half')
-    (tmp_path / "open" / "run-2").mkdir()
+    (tmp_path / "runs" / ".open" / "run-2").mkdir()
     assert store.recover() == []
-    assert sorted(os.listdir(tmp_path / "damaged")) == sorted([run.run_id, "run-2"])
+    assert sorted(os.listdir(tmp_path / "runs" / ".damaged")) == sorted([run.run_id, "run-2"])
 
 
 def test_a_left_run_that_cannot_be_stored_now_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,7 +525,7 @@ def test_a_claim_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         patch.setattr("nodeproof.runs.open_run.atomic.store_file", full)
         with pytest.raises(WriteError, match="No space left"):
             store.claim(record_of())
-    assert os.listdir(tmp_path / "open") == []
+    assert os.listdir(tmp_path / "runs" / ".open") == []
 
 
 def test_a_store_that_is_busy_for_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -554,7 +554,7 @@ def test_scratch_runs_keep_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_index_that_cannot_be_opened_costs_only_the_quick_lists(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path), StoreLimits(max_runs=1))
-    (tmp_path / "index.sqlite3").mkdir()
+    (tmp_path / "runs" / ".index.sqlite3").mkdir(parents=True)
     ids = [put(store, at=at) for at in (10.0, 20.0)]
     assert [run.run_id for run in store.history()] == ids[::-1]
     assert store.load(ids[0]).problems == ()
@@ -589,11 +589,11 @@ def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch
 
 def test_what_can_be_neither_understood_nor_moved_stays(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
-    (tmp_path / "damaged").write_text("in the way")
     run = left_behind(store)
+    (tmp_path / "runs" / ".damaged").write_text("in the way")
     Path(run.path, "draft.json").unlink()
     assert store.recover() == []
-    assert os.listdir(tmp_path / "open") == [run.run_id]
+    assert os.listdir(tmp_path / "runs" / ".open") == [run.run_id]
 
 
 def test_a_run_that_went_away_while_it_was_to_be_removed_leaves_the_index(
@@ -617,4 +617,4 @@ def test_an_owner_lock_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypat
     monkeypatch.setattr("nodeproof.runs.open_run.lock_whole_file", refuse)
     with pytest.raises(WriteError, match="No locks available"):
         RunStore(str(tmp_path)).claim(record_of())
-    assert os.listdir(tmp_path / "open") == []
+    assert os.listdir(tmp_path / "runs" / ".open") == []

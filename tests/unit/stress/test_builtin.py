@@ -1,19 +1,24 @@
 """The adapter of the built-in workloads: what it says before it starts anything."""
 
 import sys
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodeproof.config.resolve import defaults
 from nodeproof.errors import Absence, NoData
 from nodeproof.host.machine import Machine
+from nodeproof.host.recorded import recorded_machine
 from nodeproof.model.job import CheckStatus
 from nodeproof.stress.adapters import builtin
 from nodeproof.stress.adapters.base import DescribeError, ItemRequest
 from nodeproof.stress.adapters.builtin import BuiltinAdapter
 from nodeproof.stress.facts import free_bytes, look_at_box
+from nodeproof.stress.profile import SIZE_NOW, identity_hash
 from nodeproof.stress.settings import BUILT_IN, StressSettings, native_programs
 from nodeproof.stress.sizing import Plan
+from support.gpu import write_gpu
 from support.stress import ENVIRON
 
 
@@ -26,7 +31,30 @@ def test_every_workload_is_described_with_the_hashes_of_its_sources(name: str) -
     assert f"source_{name}" in hashed
     assert all(len(digest) == 64 for digest in hashed.values())
     assert profile.resources.total_workers == look_at_box(Machine.here()).allowed_cpus
-    assert profile.preflight.status is not CheckStatus.FAIL
+    assert (profile.preflight.status is CheckStatus.FAIL) is (name == "gpu_burn"), "this machine has no GPU"
+
+
+@pytest.mark.parametrize(("vendor", "there"), [("0x10de", True), ("0x1002", True), ("0x1a03", False)])
+def test_gpu_burn_needs_an_accelerator_on_the_bus_and_torch(
+    tmp_path: Path, vendor: str, *, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_gpu(str(tmp_path), "0000:17:00.0", vendor=vendor)
+    here = look_at_box(Machine.here())
+    monkeypatch.setattr(builtin, "look_at_box", lambda _: here)
+    profile = BuiltinAdapter(recorded_machine(str(tmp_path))).describe(ItemRequest("gpu_burn", Plan.QUICK))
+    assert ("there is no accelerator on the PCI bus" in profile.preflight.message) is not there
+    torch = next(asset for asset in profile.assets if asset.name == "torch")
+    assert "nodeproof[gpu]" in torch.message or torch.status is CheckStatus.PASS
+    assert {"source_gpu_burn", "source_burn_torch", "source_burn_device"} <= {asset.name for asset in profile.assets}
+
+
+def test_gpu_burn_on_a_bus_that_cannot_be_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = look_at_box(Machine.here())
+    monkeypatch.setattr(builtin, "look_at_box", lambda _: here)
+    (tmp_path / "sys/bus/pci").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices").symlink_to("devices")
+    profile = BuiltinAdapter(recorded_machine(str(tmp_path))).describe(ItemRequest("gpu_burn", Plan.QUICK))
+    assert "there is no accelerator" not in profile.preflight.message
 
 
 def test_the_command_line_holds_the_sizes_that_were_described() -> None:
@@ -38,6 +66,23 @@ def test_the_command_line_holds_the_sizes_that_were_described() -> None:
     assert launch.watch.heartbeats
     assert {"python", "numpy", "source_triad"} <= {entry.name for entry in launch.provenance}
     assert "target_runtime" in {parameter.key for parameter in profile.parameters}
+
+
+def test_a_standard_run_of_hpl_tells_its_order_and_whether_it_can_end_in_time() -> None:
+    adapter = BuiltinAdapter(Machine.here())
+    profile = adapter.describe(ItemRequest("hpl", Plan.STANDARD, limit_s=1.0))
+    order = int(next(one.value for one in profile.parameters if one.key == SIZE_NOW))
+    assert 0.6 < 8 * order**2 / look_at_box(Machine.here()).usable_bytes < 0.8
+    assert "the limit is 1 s: it will be stopped without a result" in profile.preflight.message
+    other = msgspec.structs.replace(profile, parameters=[one for one in profile.parameters if one.key != SIZE_NOW])
+    assert identity_hash(profile) == identity_hash(other), "free memory moves all the time"
+    assert SIZE_NOW not in {one.key for one in adapter.describe(ItemRequest("hpl", Plan.QUICK)).parameters}
+
+
+def test_another_version_of_a_library_is_another_identity() -> None:
+    profile = BuiltinAdapter(Machine.here()).describe(ItemRequest("hpl"))
+    assets = [msgspec.structs.replace(one, message="0.0") if one.name == "scipy" else one for one in profile.assets]
+    assert identity_hash(profile) != identity_hash(msgspec.structs.replace(profile, assets=assets))
 
 
 def test_what_is_not_installed_fails_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

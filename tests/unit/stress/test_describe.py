@@ -1,5 +1,6 @@
 """What dispatchers say of themselves, and how much of it is believed (stress.md 3, 12.1, 12.2)."""
 
+import hashlib
 import json
 import threading
 import time
@@ -15,7 +16,7 @@ from nodeproof.stress.adapters.base import DescribeError, ItemRequest
 from nodeproof.stress.adapters.builtin import BuiltinAdapter
 from nodeproof.stress.adapters.describe_v1 import read_description
 from nodeproof.stress.describe import Describer
-from support.stress import answer, make_manager, make_settings, write_dispatcher
+from support.stress import answer, make_manager, make_settings, run_job, write_dispatcher
 
 ASSET = {"name": "executable", "path": "/opt/x", "kind": "executable", "required": True, "status": "pass", "message": "ok"}
 MPI = {"required": True, "implementation": "mpich", "executable_abi": "mpich", "status": "pass", "message": "ok"}
@@ -104,6 +105,52 @@ def test_a_script_that_fails_makes_its_item_unavailable(tmp_path: Path, describe
     assert not found.available
     assert said in found.message
     assert found.status is CheckStatus.FAIL
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"path": "{}/none"}, "is said to be there: No such file or directory"),
+        ({"path": "{}", "kind": "executable"}, "is said to be a program and is none"),
+        ({"path": "{}/data", "kind": "executable"}, "is said to be a program and is none"),
+        ({"path": "{}/data", "kind": "directory"}, "is said to be a directory and is none"),
+        ({"path": "{}/data", "kind": "file", "sha256": "a" * 64}, f"it is said to be {'a' * 64}"),
+    ],
+)
+def test_a_script_that_lies_about_its_assets_is_found_out(tmp_path: Path, changes: dict[str, str], said: str) -> None:
+    (tmp_path / "data").write_text("content")
+    asset = ASSET | changes | {"path": changes["path"].format(tmp_path)}
+    manager = make_manager(make_settings(tmp_path, write_dispatcher(tmp_path / "check.sh", answers={"assets": [asset]})))
+    found = manager.availability("stream")
+    assert not found.available
+    assert said in found.message
+
+
+def test_true_claims_and_those_about_a_container_are_believed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("content")
+    digest = hashlib.sha256(b"content").hexdigest().upper()
+    true = [
+        ASSET | {"path": str(data), "kind": "file", "sha256": digest},
+        ASSET | {"name": "d", "path": str(tmp_path), "kind": "directory"},
+    ]
+    inside = [ASSET | {"path": "/inside/only"}]
+    backend = [{"key": "execution_backend", "label": "Backend", "value": "container_runner"}]
+    for answers in ({"assets": true}, {"assets": inside, "parameters": backend}):
+        script = write_dispatcher(tmp_path / "check.sh", answers=answers)
+        assert make_manager(make_settings(tmp_path, script)).availability("stream").message == "precheck passed"
+
+
+def test_f5_a_dispatcher_that_tests_fewer_devices_than_it_was_to_is_no_pass(tmp_path: Path) -> None:
+    summary = "CATMONITOR_NPU_BURN_SUMMARY devices=2 cases=2 passed=2 failed=0 errors=0 case_time_seconds=26.000000"
+    for listed, status in (("0,1", "healthy"), ("0,1,2", "unhealthy")):
+        asked = [
+            {"key": "devices", "label": "Devices", "value": "all"},
+            {"key": "available_devices", "label": "A", "value": listed},
+        ]
+        script = write_dispatcher(tmp_path / "check.sh", run=f"echo {summary}", answers={"parameters": asked})
+        (item,) = run_job(make_manager(make_settings(tmp_path, script, names=("npu_burn",))), "npu_burn").benchmarks
+        assert item.status == status, item.message
 
 
 def test_a_script_that_hangs_is_ended_with_all_it_began(tmp_path: Path) -> None:

@@ -1,87 +1,28 @@
 """Ends of an item that a dispatcher does not show: hangs, refusals, signals, floods, a box that is not fit."""
 
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from nodeproof.model.hardware import Decision, HardwareReport, Precheck, Sensitivity
-from nodeproof.model.job import CheckStatus, Execution, ExecutionProfile, PreflightResult, Report, ResourceProfile, Status
+from nodeproof.model.job import Execution, Report, Status
 from nodeproof.model.run import RunStatus, VerdictKind
-from nodeproof.runs.executor import BenchmarkExecutor
 from nodeproof.runs.ports import NullEvidence, Switches, unknown_report
-from nodeproof.stress.adapters.base import ItemRequest, Launch, LaunchError
-from nodeproof.stress.adapters.builtin import NO_MPI
+from nodeproof.stress.adapters.base import ItemRequest, Launch
 from nodeproof.stress.benchmarks import BUILT_IN_DESCRIPTORS
+from nodeproof.stress.facade import RunOptions
 from nodeproof.stress.item import ItemBenchmark
-from nodeproof.stress.judging import judge_output
-from nodeproof.stress.manager import Manager, RunOptions
-from nodeproof.stress.parsers.judgement import Judgement
 from nodeproof.stress.progress import WatchPolicy
 from nodeproof.stress.sizing import Plan
-from support.stress import ENVIRON, make_settings, make_tools, run_job
-
-BEAT = """\
-print('nodeproof-heartbeat {"workload":"x","phase":"run","done":%d.0,"total":9.0,"rate":5.0,"rate_unit":"x/s","elapsed_s":1}' % n,
-flush=True)"""
-RESULT = 'print(\'nodeproof-result {"workload":"cpu_sdc","passed":true,"mismatches":0}\', flush=True)'
-
-
-class Adapter:
-    """Runs the Python program of a test."""
-
-    kind = "builtin"
-
-    def __init__(self, code: str, watch: WatchPolicy | None = None, error: str = "") -> None:
-        self.code, self.watch, self.error = code, watch or WatchPolicy(), error
-
-    def stamp(self, request: ItemRequest) -> object:
-        return request
-
-    def describe(self, request: ItemRequest) -> ExecutionProfile:
-        return ExecutionProfile(
-            protocol_version=1,
-            benchmark=request.benchmark,
-            parameters=[],
-            resources=ResourceProfile(0, 0, 0, 0),
-            assets=[],
-            mpi=NO_MPI,
-            preflight=PreflightResult(CheckStatus.PASS, "ok"),
-        )
-
-    def launch(self, request: ItemRequest) -> Launch:
-        del request
-        if self.error:
-            raise LaunchError(self.error)
-        return Launch(argv=(sys.executable, "-c", self.code), cwd="", watch=self.watch)
-
-    def judge(self, request: ItemRequest, launch: Launch, output: bytes) -> Judgement:
-        del launch
-        return judge_output(request.benchmark, output)
-
-
-def manager(
-    folder: Path,
-    adapter: Adapter,
-    *,
-    name: str = "cpu_sdc",
-    timeout_s: float = 15.0,
-    evidence: Callable[[], NullEvidence] = NullEvidence,
-) -> Manager:
-    settings = make_settings(folder, "", names=(name,), timeout_s=timeout_s)
-    item = msgspec.structs.replace(settings.benchmarks[name], adapter="builtin")
-    settings = msgspec.structs.replace(settings, benchmarks={name: item})
-    tools = make_tools(settings)
-    executor = BenchmarkExecutor(home=settings.state_root, store=tools.store, evidence=evidence)
-    return Manager(settings, environ=ENVIRON, tools=tools._replace(executor=executor), adapters={"builtin": adapter})
+from support.items import BEAT, RESULT, ProgramAdapter, item_manager
+from support.stress import run_job
 
 
 def ended(folder: Path, code: str, **changes: object) -> Report:
     watch = changes.pop("watch", None)
-    made = manager(folder, Adapter(code, watch), **changes)  # type: ignore[arg-type]  # a test's own words
+    made = item_manager(folder, ProgramAdapter(code, watch), **changes)  # type: ignore[arg-type]  # a test's own words
     return run_job(made, "cpu_sdc")
 
 
@@ -137,7 +78,7 @@ def test_a_planted_error_fails_on_the_second_axis(tmp_path: Path) -> None:
     assert item.outcome is not None
     assert (item.outcome.execution, item.outcome.correctness) == (Execution.FINISHED, "failed")
     assert "float on CPU 1: bit 3" in item.message
-    stored = manager(tmp_path, Adapter("")).runs.load(item.run_id)
+    stored = item_manager(tmp_path, ProgramAdapter("")).runs.load(item.run_id)
     assert stored.record.verdict.kind is VerdictKind.FAIL
 
 
@@ -145,24 +86,24 @@ def test_a_flood_of_output_is_kept_whole_within_its_limit_and_told_as_its_tail(t
     (item,) = ended(tmp_path, f"for _ in range(30000): print('y' * 99)\n{RESULT}").benchmarks
     assert item.status is Status.HEALTHY
     assert len(item.output) < 17_000
-    stored = manager(tmp_path, Adapter("")).runs.load(item.run_id)
+    stored = item_manager(tmp_path, ProgramAdapter("")).runs.load(item.run_id)
     (log,) = [path for path in stored.files() if path.endswith("output.log")]
     assert Path(log).stat().st_size > 3_000_000
 
 
 def test_what_goes_missing_before_the_start_fails_the_item(tmp_path: Path) -> None:
-    (item,) = run_job(manager(tmp_path, Adapter("", error="the program is gone")), "cpu_sdc").benchmarks
+    (item,) = run_job(item_manager(tmp_path, ProgramAdapter("", error="the program is gone")), "cpu_sdc").benchmarks
     assert item.status is Status.UNHEALTHY
     assert "the program is gone" in item.message
 
 
 def test_a_program_that_does_not_exist_fails_the_item(tmp_path: Path) -> None:
-    (item,) = run_job(manager(tmp_path, Missing("")), "cpu_sdc").benchmarks
+    (item,) = run_job(item_manager(tmp_path, Missing("")), "cpu_sdc").benchmarks
     assert item.status is Status.UNHEALTHY
     assert "/nonexistent/x" in item.message
 
 
-class Missing(Adapter):
+class Missing(ProgramAdapter):
     """Starts what is not there."""
 
     def launch(self, request: ItemRequest) -> Launch:
@@ -180,7 +121,7 @@ class Refusing(NullEvidence):
 
 
 def test_a_box_that_is_not_fit_refuses_and_nothing_starts(tmp_path: Path) -> None:
-    made = manager(tmp_path, Adapter(f"open({str(tmp_path / 'ran')!r}, 'w')"), evidence=Refusing)
+    made = item_manager(tmp_path, ProgramAdapter(f"open({str(tmp_path / 'ran')!r}, 'w')"), evidence=Refusing)
     (item,) = run_job(made, "cpu_sdc").benchmarks
     assert item.status is Status.UNAVAILABLE
     assert "the processor is throttled" in item.message
@@ -189,24 +130,24 @@ def test_a_box_that_is_not_fit_refuses_and_nothing_starts(tmp_path: Path) -> Non
 
 
 def test_a_soak_is_judged_over_its_time(tmp_path: Path) -> None:
-    made = manager(tmp_path, Adapter(f"n = 1\n{BEAT}\n{RESULT}"))
+    made = item_manager(tmp_path, ProgramAdapter(f"n = 9\n{BEAT}\n{RESULT}"))
     report = made.start_with_options(["cpu_sdc"], RunOptions(plan=Plan.SOAK, seconds=1))
     done = made.wait(report.job_id, 15.0)
     assert done is not None
     assert done.plan == "soak"
-    assert done.benchmarks[0].details["soak"]["rate_samples"] == 1
+    assert done.benchmarks[0].details["soak"]["rate_samples"] == 0
 
 
 def test_people_can_watch(tmp_path: Path) -> None:
-    made = manager(tmp_path, Adapter(f"import time\nn = 4\n{BEAT}\ntime.sleep(30)"))
+    made = item_manager(tmp_path, ProgramAdapter(f"import time\nn = 4\n{BEAT}\ntime.sleep(30)"))
     report = made.start(["cpu_sdc"])
     ends = time.monotonic() + 10
     live = made.live()
-    while live is None or live.beat is None:
+    while live is None or live.phase is None:
         assert time.monotonic() < ends
         time.sleep(0.05)
         live = made.live()
-    assert (live.item, live.number, live.items, live.beat.done, live.beat.rate) == ("cpu_sdc", 1, 1, 4.0, 5.0)
+    assert (live.item, live.number, live.items, live.phase.done, live.phase.rate) == ("cpu_sdc", 1, 1, 4.0, 5.0)
     made.kill()
     done = made.wait(report.job_id, 10.0)
     assert done is not None
@@ -215,7 +156,7 @@ def test_people_can_watch(tmp_path: Path) -> None:
 
 
 def test_built_in_benchmarks_are_offered_like_anybodys() -> None:
-    assert [one.id for one in BUILT_IN_DESCRIPTORS] == ["stream", "hpl", "hpcg", "cpu-sdc", "memory-pattern"]
+    assert [one.id for one in BUILT_IN_DESCRIPTORS] == ["stream", "hpl", "hpcg", "cpu-sdc", "memory-pattern", "gpu-burn"]
     for one in BUILT_IN_DESCRIPTORS:
         bench = one.build()
         assert isinstance(bench, ItemBenchmark)

@@ -11,8 +11,8 @@ import pytest
 from nodeproof.errors import WriteError
 from nodeproof.host.job_lock import JobLock
 from nodeproof.model.job import Correctness, Execution, Initiator, Performance, Report, Status
-from nodeproof.stress.job_locks import host_lock_path, report_lock_path
-from nodeproof.stress.manager import RunOptions
+from nodeproof.runs.job_locks import host_lock_path, report_lock_path
+from nodeproof.stress.facade import RunOptions
 from nodeproof.stress.problems import Busy, Disabled, JobNotFound, SelectionError
 from nodeproof.stress.views import config_view
 from support.benchmark_outputs import recorded
@@ -333,7 +333,7 @@ def test_a_lock_held_by_a_stranger_is_busy(tmp_path: Path) -> None:
 
 def test_the_lock_of_the_machine_excludes_jobs_with_another_report(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, write_dispatcher(tmp_path / "check.sh"))
-    lock = JobLock(host_lock_path(settings.state_root))
+    lock = JobLock(host_lock_path(settings.home))
     lock.acquire("aa", "")
     with pytest.raises(Busy):
         make_manager(settings).start()

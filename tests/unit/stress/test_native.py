@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeproof.config.loader import load_text
+from nodeproof.errors import ConfigError
 from nodeproof.host.commands import CommandResult
 from nodeproof.host.machine import Machine
 from nodeproof.model.job import CheckStatus, ExecutionProfile, Status
@@ -72,6 +74,10 @@ class _Commands:
     def find(self, program: str) -> str | None:
         del program
         return None
+
+    def lent(self, program: str) -> bool:
+        del program
+        return False
 
     def run(self, argv: object, *, deadline_s: float, subject: str = "") -> CommandResult:
         del deadline_s, subject
@@ -218,6 +224,74 @@ def test_the_argv_of_hpl_and_hpcg_is_what_both_mpi_families_share(tmp_path: Path
     launch = adapter.launch(ItemRequest("hpcg"))
     assert launch.argv == ("/opt/mpirun", "-np", "2", "/opt/x", "--nx=16", "--ny=24", "--nz=32", "--rt=60")
     assert launch.environment["OMP_DYNAMIC"] == "FALSE"
+
+
+def test_the_file_names_programs_and_the_dispatchers_variables_fill_what_it_leaves_open() -> None:
+    text = b"""
+stress:
+  enabled: true
+  benchmarks:
+    hpcg:
+      enabled: true
+      adapter: native
+      native:
+        executable: /opt/xhpcg
+        launcher: /opt/mpirun
+        launcher_arguments: [--bind-to, core, --map-by, core]
+        arguments: ["--quiet"]
+        processes: 2
+        grid: [104, 104, 208]
+        runtime: 90s
+    hpl: {enabled: true, adapter: native}
+"""
+    environ = {
+        "HOME": "/nonexistent",
+        "HPCG_EXECUTABLE": "/env/xhpcg",
+        "HPCG_LIBRARY_DIR": "/env/lib",
+        "HPCG_NX": "8",
+        "HPCG_THREADS_PER_PROCESS": "3",
+        "HPL_EXECUTABLE": "/env/xhpl",
+    }
+    made = StressSettings.of(load_text("n.yaml", text, environ), environ)
+    assert made.benchmarks["hpcg"].native == NativePrograms(
+        executable="/opt/xhpcg",
+        launcher="/opt/mpirun",
+        launcher_arguments=("--bind-to", "core", "--map-by", "core"),
+        arguments=("--quiet",),
+        library_dir="/env/lib",
+        processes=2,
+        threads=3,
+        grid=(104, 104, 208),
+        runtime_s=90,
+    )
+    assert made.benchmarks["hpl"].native == NativePrograms(executable="/env/xhpl")
+    launch = NativeAdapter(made, {}, Machine.here()).launch(ItemRequest("hpcg"))
+    assert launch.argv == (
+        *("/opt/mpirun", "-np", "2", "--bind-to", "core", "--map-by", "core"),
+        *("/opt/xhpcg", "--nx=104", "--ny=104", "--nz=208", "--rt=90", "--quiet"),
+    )
+    shown = {entry.key: entry.value for entry in described(made, "hpcg").parameters}
+    assert shown["launcher_arguments"] == "--bind-to core --map-by core", "they are part of what was run"
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("executable: xhpl", "no absolute path"),
+        ("arguments: --quiet", "is no list"),
+        ('arguments: ["a\\0b"]', "is no argument"),
+        ('arguments: [""]', "is no argument"),
+        ("grid: [104, 104]", "is no grid"),
+        ("grid: [104, 104, 0]", "is not within 1 and"),
+        ("processes: -1", "is not within 0 and"),
+        ("runtime: 60", "has no unit"),
+        ("mpirun: /opt/mpirun", "unknown key"),
+    ],
+)
+def test_what_the_file_may_not_say_of_programs(line: str, complaint: str) -> None:
+    text = f"stress: {{benchmarks: {{hpl: {{native: {{{line}}}}}}}}}"
+    with pytest.raises(ConfigError, match=complaint):
+        load_text("n.yaml", text.encode(), {})
 
 
 def test_stream_may_run_under_numactl(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from nodeproof.errors import RecordError, WriteError
+from nodeproof.host.node_key import NodeKey
 from nodeproof.model.job import BenchmarkResult, Report, Status
 from nodeproof.stress.baselines import BaselineStore, Sample
 from nodeproof.stress.report_files import ReportFiles, history_path
@@ -120,7 +121,7 @@ def sample(value: float) -> Sample:
 
 
 def test_a_baseline_keeps_the_200_newest_samples_and_names_a_changed_byte(tmp_path: Path) -> None:
-    store = BaselineStore(str(tmp_path))
+    store = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
     assert store.read("stream", "ab" * 32) is None
     for number in range(203):
         store.add("stream", "ab" * 32, "triad_mb_s", sample(float(number)))
@@ -129,17 +130,55 @@ def test_a_baseline_keeps_the_200_newest_samples_and_names_a_changed_byte(tmp_pa
     assert (len(found.samples), found.samples[0].value) == (200, 3.0)
     path = Path(store.path("stream", "ab" * 32))
     path.write_bytes(path.read_bytes().replace(b'"value":7.0', b'"value":9.0'))
-    with pytest.raises(RecordError, match="was changed: its samples give sha256"):
+    with pytest.raises(RecordError, match="was changed: its content is not what was signed"):
         store.read("stream", "ab" * 32)
     store.add("stream", "ab" * 32, "triad_mb_s", sample(1.0))
     again = store.read("stream", "ab" * 32)
     assert again is not None
     assert len(again.samples) == 1
-    assert len([entry for entry in tmp_path.iterdir() if ".damaged-" in entry.name]) == 1
+    assert len([entry for entry in path.parent.iterdir() if ".damaged-" in entry.name]) == 1
+
+
+def test_every_changed_byte_of_a_baseline_is_noticed(tmp_path: Path) -> None:
+    store = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
+    store.add("stream", "ab" * 32, "triad_mb_s", sample(1.0))
+    path = Path(store.path("stream", "ab" * 32))
+    written = path.read_bytes().rstrip()
+    for place in range(len(written)):
+        path.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
+        with pytest.raises(RecordError, match=str(path)):
+            store.read("stream", "ab" * 32)
+
+
+def test_a_baseline_with_a_checksum_of_its_own_making_or_of_another_node_is_refused(tmp_path: Path) -> None:
+    """A checksum would have let both through."""
+    ours = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
+    theirs = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path / "elsewhere")))
+    theirs.add("stream", "ab" * 32, "triad_mb_s", sample(1.0))
+    with pytest.raises(
+        RecordError, match=f"was signed with key {NodeKey(str(tmp_path / 'elsewhere')).key_id}, that of this node"
+    ):
+        ours.read("stream", "ab" * 32)
+    ours.add("stream", "ab" * 32, "triad_mb_s", sample(2.0))
+    found = ours.read("stream", "ab" * 32)
+    assert found is not None
+    assert [one.value for one in found.samples] == [2.0]
+
+
+def test_a_key_of_no_use_is_not_the_baselines_fault(tmp_path: Path) -> None:
+    store = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
+    store.add("stream", "ab" * 32, "triad_mb_s", sample(1.0))
+    key = tmp_path / "identity" / "node.key"
+    key.chmod(0o640)
+    later = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
+    with pytest.raises(RecordError, match="may be read or changed by others: chmod 600"):
+        later.add("stream", "ab" * 32, "triad_mb_s", sample(2.0))
+    key.chmod(0o600)
+    assert store.read("stream", "ab" * 32) == later.read("stream", "ab" * 32)
 
 
 def test_a_baseline_of_another_identity_or_without_sense_is_refused(tmp_path: Path) -> None:
-    store = BaselineStore(str(tmp_path))
+    store = BaselineStore(str(tmp_path / "baselines"), NodeKey(str(tmp_path)))
     store.add("stream", "ab" * 32, "triad_mb_s", sample(1.0))
     with pytest.raises(RecordError, match="it is the baseline of"):
         store.read("stream", "ab" * 8 + "cd" * 24)

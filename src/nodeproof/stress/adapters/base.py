@@ -32,6 +32,8 @@ class ItemRequest(NamedTuple):
     plan: Plan = Plan.STANDARD
     seconds: int = 0
     """Run for about so long instead of the plan's time; 0 = the plan's."""
+    limit_s: float = 0.0
+    """When it will be stopped, for checks before the start; 0 = unknown."""
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """Result files that lay there before the start."""
     provenance: tuple[Provenance, ...] = ()
     llc_bytes: int | None = None
+    devices: frozenset[int] | None = None
+    """Accelerators that are to be tested; None = not known, or none."""
 
 
 class Adapter(Protocol):

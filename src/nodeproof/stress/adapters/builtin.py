@@ -6,6 +6,7 @@ import sys
 from importlib import metadata
 
 from nodeproof import __version__
+from nodeproof.collectors.services.pci_accelerators import PciAccelerators
 from nodeproof.errors import NoData, ParseError
 from nodeproof.host.machine import Machine
 from nodeproof.model.job import (
@@ -19,23 +20,27 @@ from nodeproof.model.job import (
 from nodeproof.model.run import Provenance
 from nodeproof.stress import preflight, workloads
 from nodeproof.stress.adapters.base import DescribeError, ItemRequest, Launch
-from nodeproof.stress.facts import busy_cpus, free_bytes, look_at_box
+from nodeproof.stress.expected import fastest_rate
+from nodeproof.stress.facts import free_bytes, load_average, look_at_box
 from nodeproof.stress.judging import judge_output
 from nodeproof.stress.parsers.judgement import Judgement
 from nodeproof.stress.parsers.stream import CACHE_FACTOR
 from nodeproof.stress.preflight import Finding
-from nodeproof.stress.profile import sha256_of_file
+from nodeproof.stress.profile import SIZE_NOW, sha256_of_file
 from nodeproof.stress.progress import WatchPolicy
-from nodeproof.stress.sizing import BoxFacts, Plan
+from nodeproof.stress.sizing import BoxFacts, HplSize, Plan, size_hpl
 
-__all__ = ["NO_MPI", "BuiltinAdapter"]
+__all__ = ["NO_MPI", "OUTPUT_BYTES", "BuiltinAdapter"]
 
 _LIBRARIES = ("numpy", "scipy", "numba")
+_GPU_LIBRARIES = ("torch",)
 _PACKAGE = "nodeproof.stress.workloads"
 _EXTRA = "pip install 'nodeproof[stress]'"
+_GPU_EXTRA = "pip install 'nodeproof[gpu]', or torch as the maker of the GPU offers it"
 _STREAM_LEAST_ELEMENTS = 10_000_000
 _STREAM_PIECE = 512
-_OUTPUT_BYTES = 128 * 1024 * 1024
+OUTPUT_BYTES = 128 * 1024 * 1024
+"""Room for outputs and records that a job should find."""
 _WATCH = WatchPolicy(heartbeats=True, silent_after_s=30.0, hung_after_s=120.0)
 
 NO_MPI = MPICheck(required=False, implementation="none", executable_abi="none", status=CheckStatus.PASS, message="no MPI is used")
@@ -60,13 +65,13 @@ class BuiltinAdapter:
             facts = look_at_box(self._machine)
         except (NoData, ParseError) as error:
             raise DescribeError(f"the memory of this box cannot be read: {error}") from None
-        assets = [_program(request.benchmark), *_libraries(), *_sources(request.benchmark)]
-        findings = [*_asset_findings(assets), *self._findings(request, facts)]
+        assets = [_program(request.benchmark), *_libraries(request.benchmark), *_sources(request.benchmark)]
+        findings = [*_asset_findings(assets, _extra(request.benchmark)), *self._findings(request, facts)]
         return ExecutionProfile(
             protocol_version=1,
             benchmark=request.benchmark,
             executor=self.kind,
-            parameters=_parameters(request, facts),
+            parameters=self._parameters(request, facts),
             resources=ResourceProfile(
                 mpi_processes=0,
                 threads_per_process=facts.allowed_cpus,
@@ -110,13 +115,41 @@ class BuiltinAdapter:
         findings = []
         if request.benchmark == "stream":
             findings += preflight.check_stream_array(8 * _stream_elements(facts), facts)
-        load = busy_cpus(self._machine)
+        if request.benchmark == "hpl" and request.plan is Plan.STANDARD:
+            size = self._hpl_size(request, facts)
+            findings.append(preflight.check_hpl_memory(size.n, facts))
+            if request.limit_s:
+                findings.append(preflight.check_duration(size.least_seconds, request.limit_s))
+        if request.benchmark == "gpu_burn":
+            findings += self._gpu_findings()
+        load = load_average(self._machine)
         if load is not None:
             findings.append(preflight.check_load(load, facts))
         free = free_bytes(self._state_root) if self._state_root else None
         if free is not None:
-            findings.append(preflight.check_disk(free, _OUTPUT_BYTES, self._state_root))
+            findings.append(preflight.check_disk(free, OUTPUT_BYTES, self._state_root))
         return findings
+
+    def _hpl_size(self, request: ItemRequest, facts: BoxFacts) -> HplSize:
+        return size_hpl(facts, request.plan, fastest_flops=fastest_rate(self._machine, facts))
+
+    def _parameters(self, request: ItemRequest, facts: BoxFacts) -> list[ProfileParameter]:
+        rows = _parameters(request, facts)
+        if request.benchmark == "hpl" and request.plan is Plan.STANDARD:
+            rows.append(ProfileParameter(SIZE_NOW, "N in the memory free now", str(self._hpl_size(request, facts).n)))
+        return rows
+
+    def _gpu_findings(self) -> list[Finding]:
+        """Whether there is a GPU at all: the bus is looked at, no device is touched."""
+        try:
+            cards = [card for component in ("gpu", "npu") for card in self._machine.shared(PciAccelerators).cards(component)]
+        except NoData as absence:
+            message = f"the PCI bus cannot be looked through: {absence.reason}"
+            return [Finding(check="gpu", status=CheckStatus.WARN, message=message, fix="let this user read /sys/bus/pci")]
+        if not cards:
+            message = "there is no accelerator on the PCI bus"
+            return [Finding(check="gpu", status=CheckStatus.FAIL, message=message, fix="run it on a machine with GPUs")]
+        return [Finding(check="gpu", status=CheckStatus.PASS, message=f"{len(cards)} accelerators on the PCI bus", fix="")]
 
 
 def _parameters(request: ItemRequest, facts: BoxFacts) -> list[ProfileParameter]:
@@ -124,9 +157,10 @@ def _parameters(request: ItemRequest, facts: BoxFacts) -> list[ProfileParameter]
         ProfileParameter("implementation", "Implementation", "nodeproof built-in"),
         ProfileParameter("nodeproof_version", "Version", __version__),
         ProfileParameter("plan", "Plan", str(request.plan)),
-        ProfileParameter("threads", "Threads", str(facts.allowed_cpus)),
-        ProfileParameter("numa_policy", "Memory placement", "first_touch"),
     ]
+    if request.benchmark != "gpu_burn":  # which has a process for each device
+        rows.append(ProfileParameter("threads", "Threads", str(facts.allowed_cpus)))
+        rows.append(ProfileParameter("numa_policy", "Memory placement", "first_touch"))
     if request.benchmark == "stream":
         rows.append(ProfileParameter("array_elements", "Elements an array", str(_stream_elements(facts))))
     if request.seconds:
@@ -163,11 +197,15 @@ def _program(benchmark: str) -> AssetCheck:
     )
 
 
-def _libraries() -> list[AssetCheck]:
+def _extra(benchmark: str) -> str:
+    return _GPU_EXTRA if benchmark == "gpu_burn" else _EXTRA
+
+
+def _libraries(benchmark: str) -> list[AssetCheck]:
     found = []
-    for name in _LIBRARIES:
+    for name in _GPU_LIBRARIES if benchmark == "gpu_burn" else _LIBRARIES:
         if importlib.util.find_spec(name) is None:
-            status, message = CheckStatus.FAIL, f"not installed ({_EXTRA})"
+            status, message = CheckStatus.FAIL, f"not installed ({_extra(benchmark)})"
         else:
             status, message = CheckStatus.PASS, metadata.version(name)
         found.append(AssetCheck(name, name, "library", required=True, status=status, message=message))
@@ -201,14 +239,15 @@ _SHARED = {
     "hpl": ("lu", "native", "team"),
     "hpcg": ("native", "team"),
     "cpu_sdc": ("sdc_answers", "sdc_kernels", "native", "team"),
+    "gpu_burn": ("burn_device", "burn_plan", "burn_torch", "burn_watch", "burn_worker"),
     "memory_pattern": ("pattern_kernels", "native", "team"),
 }
 
 
-def _asset_findings(assets: list[AssetCheck]) -> list[Finding]:
+def _asset_findings(assets: list[AssetCheck], fix: str) -> list[Finding]:
     bad = [asset for asset in assets if asset.status is CheckStatus.FAIL]
     return [
-        Finding(check="asset", status=CheckStatus.FAIL, message=f"{asset.name} ({asset.path}): {asset.message}", fix=_EXTRA)
+        Finding(check="asset", status=CheckStatus.FAIL, message=f"{asset.name} ({asset.path}): {asset.message}", fix=fix)
         for asset in bad
     ]
 
@@ -216,7 +255,7 @@ def _asset_findings(assets: list[AssetCheck]) -> list[Finding]:
 def _provenance(benchmark: str) -> tuple[Provenance, ...]:
     entries = [Provenance("python", sys.version.split()[0], sha256_of_file(sys.executable), sys.executable)]
     entries += [Provenance(asset.name, sha256=asset.sha256, path=asset.path) for asset in _sources(benchmark)]
-    entries += [Provenance(asset.name, asset.message) for asset in _libraries() if asset.status is CheckStatus.PASS]
+    entries += [Provenance(asset.name, asset.message) for asset in _libraries(benchmark) if asset.status is CheckStatus.PASS]
     return tuple(entries)
 
 

@@ -1,7 +1,8 @@
 """Programs that the administrator built: ``stream``, ``xhpl`` and ``xhpcg``, the latter two under ``mpirun -np``.
 
-They are found on the search path or named by the variables of the reference's dispatcher (stress.md 1.3). Nothing is chosen for
-the administrator but sizes: without an ``HPL.dat`` of their own, one for this box is written where the run works.
+They are found on the search path, or named in the configuration or by the variables of the reference's dispatcher (stress.md
+1.3). Nothing is chosen for the administrator but sizes: without an ``HPL.dat`` of their own, one for this box is written into the
+directory of the run.
 """
 
 import contextlib
@@ -14,10 +15,10 @@ from nodeproof.model.job import AssetCheck, CheckStatus, ExecutionProfile, MPICh
 from nodeproof.model.run import Provenance
 from nodeproof.stress import preflight
 from nodeproof.stress.adapters.base import DescribeError, ItemRequest, Launch, LaunchError
-from nodeproof.stress.adapters.builtin import NO_MPI
+from nodeproof.stress.adapters.builtin import NO_MPI, OUTPUT_BYTES
 from nodeproof.stress.adapters.mpi import check_mpi
 from nodeproof.stress.adapters.native_setup import NativeSetup, find_setup
-from nodeproof.stress.facts import busy_cpus, look_at_box
+from nodeproof.stress.facts import free_bytes, load_average, look_at_box
 from nodeproof.stress.judging import judge_hpcg_files, judge_output, result_files
 from nodeproof.stress.parsers import hpl_dat
 from nodeproof.stress.parsers.hpl_dat import HplDat
@@ -65,8 +66,8 @@ class NativeAdapter:
         mpi = NO_MPI
         if setup.needs_mpi:
             mpi = self._mpi(setup)
-        findings = [*_asset_findings(assets), *_mpi_findings(mpi), *_findings(setup, facts)]
-        load = busy_cpus(self._machine)
+        findings = [*_asset_findings(assets), *_mpi_findings(mpi), *_findings(setup, facts), *self._room()]
+        load = load_average(self._machine)
         if load is not None:
             findings.append(preflight.check_load(load, facts))
         return ExecutionProfile(
@@ -128,6 +129,10 @@ class NativeAdapter:
         if request.benchmark == "hpcg":
             return judge_hpcg_files(launch.result_dir, launch.before, output)
         return judge_output(request.benchmark, output, llc_bytes=launch.llc_bytes)
+
+    def _room(self) -> list[Finding]:
+        free = free_bytes(self._settings.state_root)
+        return [preflight.check_disk(free, OUTPUT_BYTES, self._settings.state_root)] if free is not None else []
 
     def _mpi(self, setup: NativeSetup) -> MPICheck:
         if not setup.launcher or not setup.executable:

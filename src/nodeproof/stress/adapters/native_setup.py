@@ -1,6 +1,7 @@
 """Which native program runs with which sizes: what was configured, completed by what suits this box."""
 
 import os
+import shlex
 from typing import NamedTuple
 
 from nodeproof.errors import ParseError
@@ -77,7 +78,8 @@ def _stream(programs: NativePrograms, request: ItemRequest, facts: BoxFacts | No
         numactl=numactl,
         threads=threads,
         environment={"OMP_NUM_THREADS": str(threads)},
-        argv=(*prefix, executable),
+        argv=(*prefix, executable, *programs.arguments),
+        shown=_told(programs),
     )
 
 
@@ -111,8 +113,8 @@ def _hpl(
         threads=threads,
         problem_size=size,
         environment={"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)},
-        argv=(launcher, "-np", str(processes), executable),
-        shown=shown,
+        argv=(*_launched(launcher, processes, programs), executable, *programs.arguments),
+        shown=(*shown, *_told(programs)),
     )
 
 
@@ -144,9 +146,26 @@ def _hpcg(
         runtime_s=seconds,
         problem_size=edges,
         environment={"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "FALSE"},
-        argv=(launcher, "-np", str(processes), executable, *sizes, f"--rt={seconds}"),
-        shown=(("local_grid", "Local grid", edges, ""), ("target_runtime", "Target time", str(seconds), "s")),
+        argv=(*_launched(launcher, processes, programs), executable, *sizes, f"--rt={seconds}", *programs.arguments),
+        shown=(
+            ("local_grid", "Local grid", edges, ""),
+            ("target_runtime", "Target time", str(seconds), "s"),
+            *_told(programs),
+        ),
     )
+
+
+def _launched(launcher: str, processes: int, programs: NativePrograms) -> tuple[str, ...]:
+    return (launcher, "-np", str(processes), *programs.launcher_arguments)
+
+
+def _told(programs: NativePrograms) -> tuple[tuple[str, str, str, str], ...]:
+    """What the administrator adds to a command line: it is part of what was run."""
+    rows = (
+        ("launcher_arguments", "Arguments of the launcher", programs.launcher_arguments),
+        ("arguments", "Arguments of the program", programs.arguments),
+    )
+    return tuple((key, label, shlex.join(words), "") for key, label, words in rows if words)
 
 
 def _setup(benchmark: str, wanted: str, programs: NativePrograms, **told: object) -> NativeSetup:

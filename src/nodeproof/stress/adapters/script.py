@@ -22,6 +22,7 @@ from nodeproof.model.process import Ended, EndKind, Limits
 from nodeproof.model.run import Provenance
 from nodeproof.stress.adapters.base import DescribeError, ItemRequest, Launch, LaunchError
 from nodeproof.stress.adapters.describe_v1 import read_description
+from nodeproof.stress.adapters.described_assets import false_claim, requested_devices
 from nodeproof.stress.facts import look_at_box
 from nodeproof.stress.judging import judge_hpcg_files, judge_output, result_files
 from nodeproof.stress.parsers.judgement import Judgement
@@ -50,6 +51,8 @@ class ScriptAdapter:
         self._settings = settings
         self._environ = {key: value for key, value in environ.items() if key != "NODEPROOF_JOB"}
         self._machine = machine
+        self._requested: dict[str, frozenset[int] | None] = {}
+        """Devices that the newest description of an item names."""
 
     def stamp(self, request: ItemRequest) -> object:
         """Time of change and size of the script."""
@@ -65,6 +68,10 @@ class ScriptAdapter:
         self._check_marker()
         answer = self._ask(request.benchmark)
         profile = read_description(answer, request.benchmark)
+        lie = false_claim(profile)
+        if lie:
+            raise DescribeError(f"describe {request.benchmark}: the answer cannot be believed: {lie}")
+        self._requested[request.benchmark] = requested_devices(profile)
         try:
             digest = sha256_of_file(self._path)
         except OSError as error:
@@ -95,13 +102,14 @@ class ScriptAdapter:
             before=before,
             provenance=(Provenance("dispatcher", sha256=digest, path=self._path),),
             llc_bytes=llc,
+            devices=self._requested.get(request.benchmark),
         )
 
     def judge(self, request: ItemRequest, launch: Launch, output: bytes) -> Judgement:
         """By the output; HPCG by the file that it leaves."""
         if request.benchmark == "hpcg":
             return judge_hpcg_files(launch.result_dir, launch.before, output)
-        return judge_output(request.benchmark, output, llc_bytes=launch.llc_bytes)
+        return judge_output(request.benchmark, output, llc_bytes=launch.llc_bytes, devices=launch.devices)
 
     def _check_marker(self) -> None:
         try:

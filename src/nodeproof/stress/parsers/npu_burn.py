@@ -33,6 +33,10 @@ _SUMMARY = re.compile(
 )
 _TABLE_ROW = re.compile(r"\|\s*(\d{1,9})\s*\|\s*(PASS|FAIL)\s*\|\s*(.{0,200}?)\s*\|")
 _CSV_BYTES = 4 * 1024 * 1024
+_TROUBLE = (
+    (b"cannot open shared object file", "missing_library", "a library of CANN is not found: source its set_env.sh"),
+    (b"modulenotfounderror", "missing_library", "a Python module of NPU Burn is not installed for the Python that ran it"),
+)
 
 
 class NpuCase(msgspec.Struct, frozen=True):
@@ -96,7 +100,7 @@ def parse(console: bytes, results_csv: bytes | None = None, errors_csv: bytes | 
     if errors_csv is not None:
         _read_errors(output, errors_csv)
     if output.summary is None and not output.console:
-        output.trouble = find_trouble(console, "stdout")
+        output.trouble = find_trouble(console, "stdout", _TROUBLE)
     return output
 
 

@@ -3,7 +3,8 @@
 Each is started as ``python -m nodeproof.stress.workloads.NAME`` (``stream``, ``hpl``, ``hpcg``, ``cpu_sdc``,
 ``memory_pattern``) and needs the extra ``nodeproof[stress]`` (numpy, scipy, numba); no compiler, no MPI. It keeps to the CPUs
 and the memory that affinity and cgroups leave it, pins one thread to each CPU, and lets each thread touch its part of the
-data first, so that memory lies on that CPU's node. Signals have their default meaning: SIGTERM ends it at once.
+data first, so that memory lies on that CPU's node. ``gpu_burn`` needs the extra ``nodeproof[gpu]`` (torch) instead, and has a
+process for each device. Signals have their default meaning: SIGTERM ends it at once.
 
 On standard output stand, line by line:
 

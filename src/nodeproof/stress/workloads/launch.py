@@ -43,10 +43,20 @@ def positive(text: str) -> int:
     return value
 
 
-def main(name: str, description: str, configure: Configure, job: str, arguments: Sequence[str] | None = None) -> int:
+def main(
+    name: str,
+    description: str,
+    configure: Configure,
+    job: str,
+    arguments: Sequence[str] | None = None,
+    *,
+    libraries: Sequence[str] = _LIBRARIES,
+    extra: str = "stress",
+) -> int:
     """Parse the arguments, set the environment, then load the module ``job`` and call its ``run(options, console)``.
 
-    The environment counts when numpy and numba are loaded, so nothing that loads them may be imported before this.
+    ``libraries`` must be installed; ``extra`` brings them. The environment counts when numpy and numba are loaded, so nothing
+    that loads them may be imported before this.
     """
     parser = argparse.ArgumentParser(prog=f"python -m nodeproof.stress.workloads.{name}", description=description)
     parser.add_argument("--plan", choices=PLANS, default="quick", help="how much to run (default: quick)")
@@ -55,9 +65,11 @@ def main(name: str, description: str, configure: Configure, job: str, arguments:
     parser.add_argument("--json", action="store_true", help="write heartbeats and the result only, as JSON lines")
     configure(parser)
     options = parser.parse_args(arguments)
-    lacking = [library for library in _LIBRARIES if importlib.util.find_spec(library) is None]
+    lacking = [library for library in libraries if importlib.util.find_spec(library) is None]
     if lacking:
-        return _refuse(name, f"{', '.join(lacking)} not installed; the workloads need the extra: pip install 'nodeproof[stress]'")
+        return _refuse(
+            name, f"{', '.join(lacking)} not installed; the workloads need the extra: pip install 'nodeproof[{extra}]'"
+        )
     console = Console(name, json_only=options.json)
     _offer_to_die_first()
     try:

@@ -122,7 +122,7 @@ def test_a_csv_with_nothing_but_its_header_and_no_csv_at_all() -> None:
     none = judge(parse(b"nothing"), _BOTH)
     assert (none.cause, none.crashed) == ("no_result", False)
     died = judge(parse(b"ImportError: libascend_hal.so: cannot open shared object file: No such file or directory"), _BOTH)
-    assert (died.cause, died.crashed) == ("missing_file", True)
+    assert (died.cause, died.crashed) == ("missing_library", True)
 
 
 def test_the_dispatchers_summary_line_even_when_glued_to_other_text() -> None:
