@@ -10,8 +10,10 @@ from nodeproof.sinks.history import DEFAULT_POINTS
 from nodeproof.web.feed import View, all_specs
 
 __all__ = [
+    "Catalogue",
     "Combined",
     "ComponentHead",
+    "MetricMeaning",
     "Settings",
     "Wellbeing",
     "catalogue",
@@ -75,6 +77,19 @@ class Wellbeing(msgspec.Struct, frozen=True):
     problems: dict[str, str]
 
 
+class MetricMeaning(msgspec.Struct, frozen=True):
+    """What a metric means."""
+
+    unit: str
+    kind: str
+    help: str
+    source: str
+
+
+Catalogue = dict[str, MetricMeaning]
+"""By ``component.name``."""
+
+
 def combined(view: View) -> Combined | None:
     """Everything in one; None before there is a verdict."""
     whole = view.whole
@@ -136,9 +151,9 @@ def wellbeing(view: View) -> Wellbeing | None:
     return None if view.whole is None else Wellbeing(view.state.fresh, view.state, view.whole.health, view.problems)
 
 
-def catalogue(_view: View) -> dict[str, dict[str, str]]:
-    """What each metric means and where it is read, by ``component.name``: the evidence behind a number."""
+def catalogue(_view: View) -> Catalogue:
+    """What each metric means and where it is read: the evidence behind a number."""
     return {
-        f"{spec.component}.{spec.name}": {"unit": spec.unit, "kind": spec.kind, "help": spec.help, "source": spec.source}
+        f"{spec.component}.{spec.name}": MetricMeaning(spec.unit, str(spec.kind), spec.help, spec.source)
         for spec in CATALOGUE.values()
     }

@@ -1,26 +1,32 @@
 """What stands before every route: which names this server goes by, and what browsers may do with its answers."""
 
+import logging
 from collections.abc import Collection
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from nodeproof.host.listen import LOOPBACK_NAMES
+from nodeproof.host import listen
+from nodeproof.web.access import Access
 from nodeproof.web.answers import problem
+from nodeproof.web.http_messages import Endpoint, Request, Response
+from nodeproof.web.roles import Role
 
-__all__ = ["SECURITY_HEADERS", "Guard", "host_name"]
+__all__ = ["SECURITY_HEADERS", "SESSION_PATH", "Guard", "host_name"]
 
+SESSION_PATH = "/api/session"
+_API = "/api/"
+_CLOSE = {"Connection": "close"}
+_log = logging.getLogger(__name__)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 """On every answer, whatever its status."""
 
@@ -45,30 +51,48 @@ class Guard:
     Answers are for this origin alone: a request that a browser made for another site is refused with 403.
     """
 
-    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
-        self._app = app
-        self._names = {name.lower().removesuffix(".") for name in (*allowed_hosts, *LOOPBACK_NAMES, "127.0.0.1", "::1")}
+    def __init__(self, endpoint: Endpoint, allowed_hosts: Collection[str], access: Access) -> None:
+        self._endpoint = endpoint
+        self._access = access
+        self._names = {name.lower().removesuffix(".") for name in (*allowed_hosts, *listen.LOOPBACK_NAMES, "127.0.0.1", "::1")}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+    async def __call__(self, request: Request) -> Response:
+        """The answer to one request."""
+        response = self._refusal(request)
+        if response is None:
+            try:
+                response = await self._endpoint(request)
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the caller learns that it was not their fault
+                _log.exception("%s %s failed", request.method, request.path)
+                response = problem(500, "internal error", f"an error of nodeproof itself: {type(error).__name__}")
+        response.headers.update(SECURITY_HEADERS)
+        return response
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *extra]}
-            await send(message)
+    def _refusal(self, request: Request) -> Response | None:
+        """Why it is not even looked at."""
+        hosts, sites = request.all("host"), request.all("sec-fetch-site")
+        if request.all("content-length") and request.all("transfer-encoding"):
+            # Whoever stands between may read the one and we the other: what is a body to them is a request to us.
+            return problem(400, "ambiguous length", "Content-Length and Transfer-Encoding exclude each other", _CLOSE)
+        if len(hosts) != 1 or not self._goes_by(host_name(hosts[0])):
+            return problem(421, "misdirected request", "this server does not go by that name; web.allowed_hosts may add it")
+        if sites and sites[0] in {"cross-site", "same-site"} and request.all("sec-fetch-mode") != ["navigate"]:
+            return problem(403, "cross-site request", "answers of this server are for its own page alone")
+        return self._unknown_caller(request)
 
-        if scope["type"] != "http":
-            return
-        headers = [(name.lower(), value) for name, value in scope["headers"]]
-        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
-        sites = [value for name, value in headers if name == b"sec-fetch-site"]
-        modes = [value for name, value in headers if name == b"sec-fetch-mode"]
-        if len(hosts) != 1 or host_name(hosts[0]) not in self._names:
-            refusal = problem(421, "misdirected request", "this server does not go by that name; web.allowed_hosts may add it")
-            await refusal(scope, receive, send_with_headers)
-        elif sites and sites[0] in {b"cross-site", b"same-site"} and modes != [b"navigate"]:
-            refusal = problem(403, "cross-site request", "answers of this server are for its own page alone")
-            await refusal(scope, receive, send_with_headers)
-        else:
-            await self._app(scope, receive, send_with_headers)
+    def _goes_by(self, name: str) -> bool:
+        """Whether it is one of our names. An address beyond loopback is: rebinding needs a name that its owner turns round."""
+        return name in self._names or (not self._access.loopback and listen.is_ip(name))
+
+    def _unknown_caller(self, request: Request) -> Response | None:
+        """Find out who it is; the API tells nothing to nobody in particular."""
+        caller = request.caller = self._access.caller(request)
+        if not request.path.startswith(_API):
+            return None
+        if caller.wait_s:
+            return problem(429, "too many wrong tokens", caller.refused, {"Retry-After": str(caller.wait_s)})
+        if caller.role is Role.NONE and request.path != SESSION_PATH:
+            return problem(403, "token required", caller.refused)
+        return None

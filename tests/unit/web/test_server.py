@@ -1,5 +1,6 @@
 """Where the server listens and where it refuses to; the configuration and command line that lead there."""
 
+import argparse
 import os
 import signal
 import subprocess
@@ -21,14 +22,14 @@ from support.web import Written, address, get, serving
 
 @pytest.mark.parametrize("where", ["0.0.0.0:9527", ":9527", "192.0.2.1:9527", "[::]:9527", "unix:/tmp/x"])
 def test_nowhere_that_others_can_reach(tmp_path: Path, where: str) -> None:
-    with pytest.raises(UsageError, match="neither token nor TLS"):
-        WebServer(str(tmp_path), where)
+    with pytest.raises(UsageError, match=r"web\.(token_file|address)"):
+        WebServer(str(tmp_path), WebConfig(address=where))
 
 
 def test_a_taken_port_names_its_holder(tmp_path: Path) -> None:
     """The reference moved on to the next free port without a word."""
     with serving(tmp_path) as server, pytest.raises(AddressInUseError, match=rf"\(pid {os.getpid()}\).*web\.address"):
-        WebServer(str(tmp_path), f"127.0.0.1:{address(server)[1]}")
+        WebServer(str(tmp_path), WebConfig(address=f"127.0.0.1:{address(server)[1]}"))
 
 
 def test_the_configuration_refuses_other_addresses(tmp_path: Path) -> None:
@@ -40,6 +41,10 @@ def test_the_configuration_refuses_other_addresses(tmp_path: Path) -> None:
     assert load(str(file), {"HOME": str(tmp_path)}).web == WebConfig(False, "[::1]:9000", ("node1",))
 
 
+def _options() -> argparse.Namespace:
+    return argparse.Namespace(environ=dict(os.environ), config=None, root="/")
+
+
 def _config(folder: Path, web: WebConfig, *, snapshots: bool = True) -> Config:
     import msgspec  # noqa: PLC0415 - for this helper alone
 
@@ -49,7 +54,7 @@ def _config(folder: Path, web: WebConfig, *, snapshots: bool = True) -> Config:
 
 
 def test_the_page_beside_a_daemon_stays_through_reloads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    page = Page()
+    page = Page(_options())
     web = WebConfig(address=f"127.0.0.1:{free_port()}")
     try:
         page.follow(_config(tmp_path, web))
@@ -64,7 +69,7 @@ def test_the_page_beside_a_daemon_stays_through_reloads(tmp_path: Path, caplog: 
 
 
 def test_no_page_where_none_is_wanted_or_possible(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    off, blind = Page(), Page()
+    off, blind = Page(_options()), Page(_options())
     off.follow(_config(tmp_path, WebConfig(enabled=False)))
     blind.follow(_config(tmp_path, WebConfig(), snapshots=False))
     assert (off.url, blind.url) == ("", "")

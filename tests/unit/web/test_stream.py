@@ -1,5 +1,6 @@
 """The event stream: everything first, then what changes, the newest for those who are slow, and a heartbeat."""
 
+import json
 import re
 import socket
 import time
@@ -101,3 +102,30 @@ def test_the_server_ends_under_an_open_stream(written: Written) -> None:
         next_event(answer)
         server.stop()
         assert not server._thread.is_alive()
+
+
+def test_a_large_node(written: Written) -> None:
+    """5,000 readings: 256 processors, 64 disks, 16 accelerators and what they have."""
+    extra = [
+        Metric("cpu", f"core_reading_{kind}", 1.5, "%", {"core": str(core)}, "t") for core in range(256) for kind in range(15)
+    ]
+    extra += [Metric("disk", "iops", 7.0, "count/s", {"device": f"nvme{disk}n1", "direction": "read"}, "t") for disk in range(64)]
+    extra += [Metric("memory", f"page_{number}", 1.0, "", None, "t") for number in range(1100)]
+    written.write(extra=tuple(extra))
+    with serving(written.folder) as server, reader(server) as answer:
+        first = next_of(answer, "parts")
+        assert sum(len(part.get("metrics", ())) for part in first["parts"].values()) > 5000
+        view = json.loads(get(server, "/api/snapshot").body)
+        assert len({one["labels"]["core"] for one in view["metrics"] if one["name"] == "core_reading_0"}) == 256
+        charts = {chart["id"]: chart for chart in json.loads(get(server, "/api/dfee").body)["charts"]}
+        ids = [one["id"] for one in charts["disk_iops_read"]["series"]]
+        assert (len(ids), ids[0], ids[2], ids[-1]) == (65, "nvme0n1:iops:read", "nvme2n1:iops:read", "vda:iops:read")
+
+
+def test_a_server_that_comes_back_begins_anew(written: Written) -> None:
+    with serving(written.folder) as server, reader(server) as answer:
+        assert next_of(answer, "parts")["full"] is True
+        port = address(server)[1]
+        server.stop()
+    with serving(written.folder, port=port) as server, reader(server) as answer:
+        assert next_of(answer, "parts")["full"] is True

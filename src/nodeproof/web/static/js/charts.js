@@ -1,59 +1,26 @@
-/** Trends: a spark line without axes, and a chart with them. A point that is null is a gap, and no line is drawn across it. */
+/** Charts with axes. The library behind them is loaded with the first chart of a visit, not with the page. */
 import { html, useEffect, useRef, useState } from "./base.js";
-import { labelText, shown } from "./format.js";
+import { clock, labelText, shown } from "./format.js";
+import { axisRange, extent } from "./spark.js";
 import { t } from "./words.js";
 
-const WIDTH = 240;
-const HEIGHT = 44;
+const COLOURS = 8;
+const HEIGHT = 180;
+let loading = /** @type {Promise<any> | null} */ (null);
 
-/** Smallest and largest value of points, or null when there is none. */
-export function extent(points) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const [, value] of points) {
-    if (value === null) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  return low > high ? null : [low, high];
-}
-
-function scaleOf(points, unit) {
-  const range = extent(points);
-  if (!range) return null;
-  if (unit === "%" && range[0] >= 0 && range[1] <= 100) return [0, 100];
-  const [low, high] = range;
-  const base = low >= 0 ? 0 : low;
-  return high > base ? [base, high * 1.05] : [base, base + 1];
-}
-
-/** Path of the line: a new stroke after each gap; a lone point is a dot. */
-export function sparkPath(points, unit) {
-  const scale = scaleOf(points, unit);
-  if (!scale || points.length === 0) return "";
-  const from = points[0][0];
-  const span = Math.max(1, points[points.length - 1][0] - from);
-  const y = (value) => HEIGHT - 2 - ((value - scale[0]) / (scale[1] - scale[0])) * (HEIGHT - 4);
-  let path = "";
-  let down = false;
-  for (const [at, value] of points) {
-    if (value === null) {
-      down = false;
-      continue;
-    }
-    const place = `${(((at - from) / span) * WIDTH).toFixed(1)} ${y(value).toFixed(1)}`;
-    path += down ? `L${place}` : `M${place}h0.1`;
-    down = true;
-  }
-  return path;
-}
-
-/** A trend of a card. */
-export function Spark({ series, unit, name }) {
-  const path = sparkPath(series.points, unit);
-  return html`<svg class="spark" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${name}>
-    <path class="base" d="M0 ${HEIGHT - 1}H${WIDTH}" /><path class="line" d=${path} />
-  </svg>`;
+function library() {
+  loading ??= new Promise((resolve, reject) => {
+    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "/static/vendor/uplot.css" });
+    const script = Object.assign(document.createElement("script"), { src: "/static/vendor/uplot.js" });
+    script.onload = () => resolve(globalThis.uPlot);
+    script.onerror = () => {
+      loading = null;
+      script.remove();
+      reject(new Error("uplot.js"));
+    };
+    document.head.append(style, script);
+  });
+  return loading;
 }
 
 /** The colour that a token has now, as canvas needs it. */
@@ -66,59 +33,124 @@ function token(name) {
   return colour;
 }
 
-function options(width, unit, onHover) {
+/** Number of the colour of series `index`. */
+export const colourOf = (index) => (index % COLOURS) + 1;
+
+function lines(labels) {
+  if (labels.length === 1)
+    return [{ stroke: token("line"), width: 1.5, fill: token("fill"), points: { show: false }, spanGaps: false }];
+  return labels.map((label, index) => ({
+    label,
+    stroke: token(`s${colourOf(index)}`),
+    width: 1.5,
+    points: { show: false },
+    spanGaps: false,
+  }));
+}
+
+function options({ width, height, unit, xUnit, labels, dots }, onHover) {
   const grid = { stroke: token("grid"), width: 1 };
   const axis = { stroke: token("dim"), grid, ticks: grid, font: "11px system-ui, sans-serif" };
+  const time = xUnit === null;
+  const series = lines(labels);
+  if (dots) for (const one of series) one.points = { show: true, size: 7, fill: one.stroke };
   return {
     width,
-    height: 180,
+    height,
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
-      x: { time: true },
-      y: { range: (_, low, high) => scaleOf([[0, low], [0, high]], unit) ?? [0, 1] },
+      x: { time },
+      y: { range: (_, low, high) => (low === null || high === null ? [0, 1] : axisRange(low, high, unit)) },
     },
     axes: [
-      { ...axis, size: 30, space: 70, values: (_, ticks) => ticks.map((at) => new Date(at * 1000).toLocaleTimeString("en-GB")) },
+      { ...axis, size: 30, space: 70, values: (_, ticks) => ticks.map((at) => (time ? clock(at) : shown(at, xUnit))) },
       { ...axis, size: 68, space: 34, values: (_, ticks) => ticks.map((value) => shown(value, unit)) },
     ],
-    series: [{}, { stroke: token("line"), width: 1.5, fill: token("fill"), points: { show: false }, spanGaps: false }],
+    series: [{}, ...series],
     hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
   };
 }
 
-const clock = (at) => new Date(at * 1000).toLocaleTimeString("en-GB");
-
-/** A chart with a real time axis; `theme` is there to draw it anew in other colours. */
-export function Trend({ name, series, unit, theme }) {
+/**
+ * The canvas. `xs` are seconds since the epoch where `xUnit` is null; `columns` hold one list of values (or null) a label.
+ * `theme` is there to draw it anew in other colours.
+ */
+export function Plot({
+  xs,
+  columns,
+  labels,
+  unit,
+  theme,
+  label,
+  xUnit = null,
+  height = HEIGHT,
+  dots = false,
+  onHover = () => {},
+}) {
   const place = useRef(null);
   const plot = useRef(null);
-  const [hover, setHover] = useState(null);
-  const data = [series.points.map(([at]) => at), series.points.map(([, value]) => value)];
+  const [failed, setFailed] = useState(false);
+  const data = [xs, ...columns];
+  const newest = useRef(data);
+  newest.current = data;
+  const key = labels.join("\n");
   useEffect(() => {
     const element = place.current;
-    plot.current = new globalThis.uPlot(options(Math.max(200, element.clientWidth), unit, setHover), data, element);
-    const observer = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(200, element.clientWidth), height: 180 }));
-    observer.observe(element);
+    let gone = false;
+    const size = () => ({ width: Math.max(160, element.clientWidth), height });
+    const observer = new ResizeObserver(() => plot.current?.setSize(size()));
+    library().then(
+      (UPlot) => {
+        if (gone) return;
+        plot.current = new UPlot(options({ ...size(), unit, xUnit, labels, dots }, onHover), newest.current, element);
+        observer.observe(element);
+      },
+      () => setFailed(true),
+    );
     return () => {
+      gone = true;
       observer.disconnect();
-      plot.current.destroy();
+      plot.current?.destroy();
       plot.current = null;
     };
-  }, [unit, theme]);
-  const newest = series.points.length ? series.points[series.points.length - 1][0] : 0;
-  useEffect(() => plot.current?.setData(data), [newest, series.points.length]);
-  const range = extent(series.points);
-  const last = series.points.at(-1);
-  const pointed = hover === null ? null : series.points[hover];
+  }, [unit, xUnit, theme, key, height, dots]);
+  useEffect(() => plot.current?.setData(data), [xs.length, xs[xs.length - 1], key]);
+  return html`<div class="plot h${height}" ref=${place} role="img" aria-label=${label}>${failed ? t("chart.failed") : null}</div>`;
+}
+
+/** The numbers of a chart, for those who cannot see it; made only while it is open. */
+export function NumbersTable({ head, rows, name }) {
+  const [open, setOpen] = useState(false);
+  return html`<details class="numbers" onToggle=${(event) => setOpen(event.currentTarget.open)}>
+    <summary>${t("chart.table")}<span class="sr"> ${name}</span></summary>
+    ${
+      open
+        ? html`<div class="scroll tall" tabindex="0" role="group" aria-label=${name}><table>
+            <thead><tr>${head.map((text) => html`<th key=${text} scope="col" class="right">${text}</th>`)}</tr></thead>
+            <tbody>${rows.map((row, index) => html`<tr key=${index}>${row.map((text, at) => html`<td key=${at} class="right">${text}</td>`)}</tr>`)}</tbody>
+          </table></div>`
+        : null
+    }
+  </details>`;
+}
+
+/** A chart of one tracked series with a real time axis. */
+export function Trend({ name, series, unit, theme }) {
+  const [hover, setHover] = useState(null);
+  const points = series.points;
+  const range = extent(points);
+  const last = points.at(-1);
+  const pointed = hover === null ? null : points[hover];
   const text = pointed && pointed[1] !== null ? `${clock(pointed[0])} ${shown(pointed[1], unit)}` : "";
   const now = last && last[1] !== null ? t("chart.now", { value: shown(last[1], unit) }) : t("card.none");
-  const label = t("chart.label", { name, from: clock(series.points[0]?.[0] ?? 0), to: clock(newest) });
+  const label = `${t("chart.label", { name, from: clock(points[0]?.[0] ?? 0), to: clock(last?.[0] ?? 0) })}, ${now}`;
   return html`<figure class="trend">
     <figcaption><strong>${name}</strong> <span class="dim">${labelText(series.entity)}</span><span class="now">${text || now}</span></figcaption>
-    <div ref=${place} role="img" aria-label=${label}></div>
-    <p class="dim range">${
-      range ? t("chart.range", { low: shown(range[0], unit), high: shown(range[1], unit) }) : t("chart.empty")
-    }</p>
+    <${Plot} xs=${points.map(([at]) => at)} columns=${[points.map(([, value]) => value)]} labels=${[name]} unit=${unit}
+      theme=${theme} label=${label} onHover=${setHover} />
+    <p class="dim range">${range ? t("chart.range", { low: shown(range[0], unit), high: shown(range[1], unit) }) : t("chart.empty")}</p>
+    <${NumbersTable} name=${name} head=${[t("chart.time"), name]}
+      rows=${points.map(([at, value]) => [clock(at), value === null ? t("card.none") : shown(value, unit)]).reverse()} />
   </figure>`;
 }

@@ -1,6 +1,7 @@
 /** The page of one component: its trends, all of its readings, and those that are missing. */
 import { html, useEffect, useState } from "./base.js";
 import { Trend } from "./charts.js";
+import { Devices, Processes } from "./devices.js";
 import { Value } from "./evidence.js";
 import { duration, labelText } from "./format.js";
 import { componentState, explained, FindingItem, readingOf } from "./overview.js";
@@ -27,7 +28,7 @@ function Readings({ part }) {
     </p>
     ${rows.length === 0 ? html`<p class="dim">${t("part.no_match")}</p>` : null}
     <div class="scroll" tabindex="0" role="group" aria-label=${t("part.metrics")}><table>
-      <thead><tr><th>${t("part.metric")}</th><th>${t("part.labels")}</th><th class="right">${t("part.value")}</th><th class="right">${t("part.age")}</th><th>${t("part.source")}</th></tr></thead>
+      <thead><tr><th scope="col">${t("part.metric")}</th><th scope="col">${t("part.labels")}</th><th class="right">${t("part.value")}</th><th class="right">${t("part.age")}</th><th scope="col">${t("part.source")}</th></tr></thead>
       <tbody>
         ${shownRows.map((metric) => {
           const age = readingAge(metric);
@@ -59,7 +60,7 @@ function Absences({ part }) {
 }
 
 /** The page of `name`. */
-export function Component({ name, theme }) {
+export function Page({ name, theme }) {
   const { parts } = useStore();
   const part = name !== "snapshot" && Object.hasOwn(parts, name) ? parts[name] : null;
   if (!part) return html`<section class="panel"><h1>${word("component", name)}</h1><p>${t("part.unknown")}</p></section>`;
@@ -77,11 +78,13 @@ export function Component({ name, theme }) {
         ${deductions.map((one) => html`<li key=${one.rule} class="warn"><p>${one.rule} <span class="penalty">${t("verdict.penalty", { points: one.penalty })}</span></p></li>`)}
       </ul>
     </section>
+    <${Devices} component=${name} part=${part} findings=${findings} />
     <section class="panel"><h2>${t("part.trends")}</h2>
       ${series.length === 0 ? html`<p class="dim">${t("part.no_trends")}</p>` : null}
       <div class="trends">${series.map(
-        ([key, one]) => html`<${Trend} key=${key} name=${key.slice(name.length + 1)} series=${one} unit=${readingOf(key, part)?.unit ?? ""} theme=${theme} />`,
+        ([key, one]) =>
+          html`<${Trend} key=${key} name=${key.slice(name.length + 1)} series=${one} unit=${readingOf(key, part)?.unit ?? ""} theme=${theme} />`,
       )}</div>
     </section>
-    <${Readings} part=${part} /><${Absences} part=${part} />`;
+    <${Processes} part=${part} /><${Readings} part=${part} /><${Absences} part=${part} />`;
 }

@@ -4,7 +4,15 @@ import { duration, labelText, scaled } from "./format.js";
 import { loadCatalogue, meaning, readingAge } from "./store.js";
 import { t } from "./words.js";
 
-let show = () => {};
+let show = /** @type {(evidence: any) => void} */ (() => {});
+
+/**
+ * Show all that is known of one number: `rows` of [name, text], then `raw` as it was read, then `links` of [text, address].
+ * What is not known says so.
+ */
+export function showEvidence(evidence) {
+  show(evidence);
+}
 
 const agedText = (metric) => {
   const age = readingAge(metric);
@@ -16,35 +24,51 @@ export function Value({ metric }) {
   const [number, unit] = scaled(metric.value, metric.unit);
   const source = meaning(metric)?.source ?? metric.source ?? t("evidence.unsaid");
   const hint = t("evidence.hint", { age: agedText(metric), source });
-  return html`<button type="button" class="value" title=${hint} onClick=${() => show(metric)}>
+  return html`<button type="button" class="value" title=${hint} onClick=${() => {
+    loadCatalogue();
+    show({ metric });
+  }}>
     <span class="number">${number}</span>${unit ? html`<span class="unit"> ${unit}</span>` : null}
   </button>`;
 }
 
-/** The dialog that shows all that is known of one reading; one a page. */
-export function EvidenceDialog() {
-  const [metric, setMetric] = useState(null);
-  show = (chosen) => {
-    loadCatalogue();
-    setMetric(chosen);
-  };
-  if (!metric) return null;
+/** A number that is no reading of the daemon; `evidence` makes what the dialog shows. */
+export function Figure({ number, unit = "", evidence, name = "" }) {
+  return html`<button type="button" class="value" aria-label=${[name, number, unit].filter(Boolean).join(" ")} title=${t("evidence.open")}
+    onClick=${() => show(evidence())}><span class="number">${number}</span>${unit ? html`<span class="unit"> ${unit}</span>` : null}</button>`;
+}
+
+function ofReading(metric) {
   const known = meaning(metric);
-  const rows = [
-    [t("evidence.value"), `${metric.value} ${metric.unit}`],
-    [t("evidence.labels"), labelText(metric.labels) || "-"],
-    [t("evidence.meaning"), known?.help ?? t("evidence.unsaid")],
-    [t("evidence.source"), known?.source ?? metric.source ?? t("evidence.unsaid")],
-    [t("evidence.read"), metric.timestamp || t("evidence.unsaid")],
-    [t("evidence.age"), agedText(metric)],
-  ];
-  return html`<${Dialog} title=${`${t("evidence.title")}: ${metric.component}.${metric.name}`} onClose=${() => setMetric(null)}>
-    <dl class="facts">${rows.map(([name, text]) => html`<div key=${name}><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>
+  return {
+    title: `${metric.component}.${metric.name}`,
+    rows: [
+      [t("evidence.value"), `${metric.value} ${metric.unit}`],
+      [t("evidence.labels"), labelText(metric.labels) || "-"],
+      [t("evidence.meaning"), known?.help],
+      [t("evidence.source"), known?.source ?? metric.source],
+      ...(metric.rule ? [[t("evidence.rule"), metric.rule]] : []),
+      [t("evidence.read"), metric.timestamp],
+      [t("evidence.age"), agedText(metric)],
+    ],
+  };
+}
+
+/** The dialog that shows evidence; one a page. */
+export function EvidenceDialog() {
+  const [shown, setShown] = useState(null);
+  show = setShown;
+  if (!shown) return null;
+  const { title, rows, raw, links } = shown.metric ? ofReading(shown.metric) : shown;
+  return html`<${Dialog} title=${`${t("evidence.title")}: ${title}`} onClose=${() => setShown(null)}>
+    <dl class="facts">${rows.map(([name, text]) => html`<div key=${name}><dt>${name}</dt><dd>${text || t("evidence.unsaid")}</dd></div>`)}</dl>
+    ${raw ? html`<h3>${t("evidence.raw")}</h3><pre tabindex="0">${raw}</pre>` : null}
+    ${links?.length ? html`<p class="links">${links.map(([text, address]) => html`<a key=${address} href=${address}>${text}</a>`)}</p>` : null}
   <//>`;
 }
 
-/** A modal box with a title and a button to close it; Escape and a click beside it close it too. */
-export function Dialog({ title, onClose, children }) {
+/** A modal box with a title and a button to close it; Escape and a click beside it close it too. `action` is what it asks for. */
+export function Dialog({ title, onClose, children, action = null, close = null }) {
   const box = useRef(null);
   useEffect(() => {
     if (!box.current.open) box.current.showModal();
@@ -56,7 +80,7 @@ export function Dialog({ title, onClose, children }) {
     <div class="dialog">
       <h2>${title}</h2>
       ${children}
-      <p class="actions"><button type="button" onClick=${() => box.current.close()}>${t("action.close")}</button></p>
+      <p class="actions"><button type="button" onClick=${() => box.current.close()}>${close ?? t("action.close")}</button>${action}</p>
     </div>
   </dialog>`;
 }

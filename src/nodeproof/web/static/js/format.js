@@ -29,6 +29,7 @@ export function scaled(value, unit) {
     return [plain(number, power === 0 ? 0 : decimals(number)), BINARY[power] + suffix];
   }
   if (unit === "%") return [plain(value, 1), "%"];
+  if (unit === "share") return [plain(100 * value, 1), "%"];
   if (unit === "s" && value >= 300) return duration(value).split(" ");
   if (unit === "MHz" && value >= 1000) return [plain(value / 1000, 2), "GHz"];
   if (unit === "count/s") return [plain(value, decimals(value)), "/s"];
@@ -47,6 +48,45 @@ export function duration(seconds) {
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86400)} d`;
+}
+
+/** Seconds since the epoch as the time of day here. */
+export const clock = (at) => new Date(at * 1000).toLocaleTimeString("en-GB");
+
+/** An RFC 3339 time as the local time of this browser, or the text itself when it is none. */
+export function when(text) {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return String(text ?? "");
+  const two = (number) => String(number).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${at.toLocaleTimeString("en-GB")}`;
+}
+
+/** Seconds since the epoch as date and time here. */
+export const stamp = (seconds) => when(new Date(seconds * 1000).toISOString());
+
+/** A size. */
+export const bytes = (count) => shown(count, "bytes");
+
+const PREFIXES = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** A rate as workloads tell it, [number, unit]: bytes and operations a second get a decimal prefix, all else stays. */
+export function rate(value, unit) {
+  if (unit === "B/s" || unit === "FLOP/s") {
+    const found = PREFIXES.find(([size]) => value >= Number(size));
+    if (found) return [digits(value / Number(found[0])), found[1] + unit];
+  }
+  return [digits(value), unit];
+}
+
+/** A number with about four digits that count. */
+export function digits(value) {
+  const size = Math.abs(value);
+  return plain(value, Number.isInteger(value) ? 0 : size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
 }
 
 /** Labels as one text. */

@@ -1,16 +1,27 @@
-/** The frame of the page: bar, banners, which page is shown, and the keys. */
-import { Fragment, html, render, useEffect, useState } from "./base.js";
-import { Component } from "./component.js";
+/** The frame of the page: bar, banners, which page is shown, and the keys. Pages but the first are loaded when they are asked for. */
+import { Fragment, html, render, useEffect, useMemo, useState } from "./base.js";
+import { send } from "./api.js";
 import { Dialog, EvidenceDialog } from "./evidence.js";
 import { duration } from "./format.js";
-import { ordered, Overview, tone } from "./overview.js";
-import { isLive, start, useStore, wholeAge } from "./store.js";
+import { componentState, ordered, Overview, tone } from "./overview.js";
+import { isLive, useStore, wholeAge } from "./store.js";
 import { choose, current, remember, remembered, t, word } from "./words.js";
 
-const COMING = ["energy", "stress", "runs", "faults"];
+const PAGES = {
+  stress: () => import("./stress.js"),
+  runs: () => import("./runs.js"),
+  faults: () => import("./faults.js"),
+  energy: () => import("./energy.js"),
+  doctor: () => import("./doctor.js"),
+};
+const component = () => import("./component.js");
+const signIn = () => import("./sign_in.js");
+const NAMES = Object.keys(PAGES);
+const LETTERS = { o: "", s: "stress", r: "runs", f: "faults", e: "energy", d: "doctor" };
 const KEYS = [
   ["?", "keys.help"],
   ["o", "keys.overview"],
+  ["s r f e d", "keys.pages"],
   ["1 … 9", "keys.number"],
   ["/", "keys.filter"],
   ["t", "keys.theme"],
@@ -18,15 +29,21 @@ const KEYS = [
   ["Esc", "keys.close"],
 ];
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const loaded = new Map();
 
+/** The page that the address names, as [name, ...rest]; no name is the overview. */
 function place() {
-  let name = location.hash.replace(/^#\/?/, "");
-  try {
-    name = decodeURIComponent(name);
-  } catch {
-    /* not a text that was encoded: shown as it is */
-  }
-  return name || (location.pathname.startsWith("/stress/") ? "stress" : "");
+  const parts = location.hash
+    .replace(/^#\/?/, "")
+    .split("/")
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part; // not a text that was encoded: shown as it is
+      }
+    });
+  return location.hash === "" && location.pathname.startsWith("/stress/") ? ["stress"] : parts;
 }
 
 function themeNow() {
@@ -34,7 +51,7 @@ function themeNow() {
 }
 
 function Banner({ state }) {
-  if (isLive()) return null;
+  if (isLive() || state.session?.role === "none") return null;
   if (!state.connected) {
     const since = (performance.now() - (state.lostAt || state.began)) / 1000;
     if (!state.lostAt && since < 3) return null;
@@ -57,39 +74,100 @@ function Problems({ problems }) {
   </section>`;
 }
 
+/** What there is to see on a page that is not open. */
+function News({ page, state }) {
+  const faults = state.faults?.faults ?? [];
+  const mood = faults.some((one) => one.severity === "critical" && !one.drill) ? "bad" : "warn";
+  if (page === "faults" && faults.length)
+    return html` <span class="count ${mood}">${faults.length}<span class="sr"> ${t("nav.faults_stand")}</span></span>`;
+  if (page === "stress" && state.stress?.report?.status === "running")
+    return html` <span class="count">1<span class="sr"> ${t("nav.job_runs")}</span></span>`;
+  return null;
+}
+
 function Bar({ state, page, toggleTheme, toggleLanguage, showKeys }) {
   const health = state.parts.snapshot?.health;
   const live = isLive();
-  const pages = ["", ...ordered(state.parts), ...COMING];
-  const name = (one) => (one === "" ? t("nav.overview") : COMING.includes(one) ? t(`nav.${one}`) : word("component", one));
+  const mark = (one) => (page === one ? "page" : null);
   return html`<header class="bar">
     <a class="brand" href="#/"><img src="/static/favicon.svg" alt="" width="20" height="20" />nodeproof</a>
-    <nav aria-label=${t("nav.label")}>${pages.map(
-      (one) => html`<a key=${one} href="#/${one}" aria-current=${page === one ? "page" : null}>${name(one)}</a>`,
-    )}</nav>
+    <nav aria-label=${t("nav.label")}>
+      <a href="#/" aria-current=${mark("")}>${t("nav.overview")}</a>
+      ${NAMES.map((one) => html`<a key=${one} href="#/${one}" aria-current=${mark(one)}>${t(`nav.${one}`)}<${News} page=${one} state=${state} /></a>`)}
+    </nav>
     <span class="end">
       ${health ? html`<a class="pill ${live ? tone(health) : "unknown"}" href="#/">${health.score} ${word("grade", health.grade)}</a>` : null}
       <span class="dot ${live ? "ok" : "unknown"}">${live ? t("live.yes") : t("live.no")}</span>
+      ${state.session?.token_required && state.session.role !== "none" ? html`<button type="button" onClick=${signOut}>${t("session.out", { name: state.session.name || word("role", state.session.role) })}</button>` : null}
       <button type="button" title=${t("action.theme")} aria-label=${t("action.theme")} onClick=${toggleTheme}>◐</button>
-      <button type="button" onClick=${toggleLanguage}>${t("action.language")}</button>
+      <button type="button" lang=${current() === "en" ? "zh" : "en"} onClick=${toggleLanguage}>${t("action.language")}</button>
       <button type="button" title=${t("action.keys")} aria-label=${t("action.keys")} onClick=${showKeys}>?</button>
     </span>
+    <nav class="parts" aria-label=${t("nav.parts")}>
+      ${ordered(state.parts).map((one) => {
+        const [mood, status] = health ? componentState(one, state.parts[one], health) : ["unknown", ""];
+        return html`<a key=${one} class=${mood} href="#/${encodeURIComponent(one)}" title=${status} aria-current=${mark(one)}>${word("component", one)}<span class="sr"> ${status}</span></a>`;
+      })}
+    </nav>
   </header>`;
 }
 
-function Content({ state, page, theme }) {
-  if (COMING.includes(page) && !Object.hasOwn(state.parts, page)) {
-    return html`<section class="panel empty"><h1>${t(`empty.${page}.title`)}</h1><p>${t(`empty.${page}.text`)}</p></section>`;
-  }
+/** A page whose code comes when it is first wanted; `name` is that of the address. */
+function Later({ load, name, rest, theme }) {
+  const [, setTurn] = useState(0);
+  const [error, setError] = useState(null);
+  const page = loaded.get(load);
+  useEffect(() => {
+    if (page) return;
+    load().then(
+      (found) => {
+        loaded.set(load, found.Page);
+        setTurn((turn) => turn + 1);
+      },
+      (problem) => setError(problem),
+    );
+  });
+  if (error) return html`<section class="panel empty" role="alert"><h1>${t("load.failed")}</h1><p>${error.message}</p></section>`;
+  return page
+    ? html`<${page} key=${name} name=${name} rest=${rest} theme=${theme} />`
+    : html`<section class="panel empty" aria-busy="true"></section>`;
+}
+
+function Content({ state, page, rest, theme }) {
+  if (state.session?.role === "none") return html`<${Later} key="sign_in" load=${signIn} name="sign_in" theme=${theme} />`;
+  if (Object.hasOwn(PAGES, page))
+    return html`<${Later} key=${page} load=${PAGES[page]} name=${page} rest=${rest} theme=${theme} />`;
   if (!state.parts.snapshot) {
     return html`<section class="panel empty"><h1>${t("wait.title")}</h1><p>${state.daemon?.reason ?? ""}</p><p class="dim">${t("wait.hint")}</p></section>`;
   }
-  return page === "" ? html`<${Overview} />` : html`<${Component} key=${page} name=${page} theme=${theme} />`;
+  return page === "" ? html`<${Overview} />` : html`<${Later} key="component" load=${component} name=${page} theme=${theme} />`;
+}
+
+function useKeys(toggleTheme, toggleLanguage, setKeys) {
+  useEffect(() => {
+    const pressed = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || document.querySelector("dialog[open]")) return;
+      const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".bar .parts a"));
+      const filter = document.getElementById("filter");
+      const number = Number(event.key);
+      if (event.key === "?") setKeys(true);
+      else if (Object.hasOwn(LETTERS, event.key)) location.hash = `#/${LETTERS[event.key]}`;
+      else if (event.key === "t") toggleTheme();
+      else if (event.key === "l") toggleLanguage();
+      else if (event.key === "/" && filter) {
+        event.preventDefault();
+        filter.focus();
+      } else if (number >= 1 && number <= links.length) links[number - 1].click();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
 }
 
 function App() {
   const state = useStore();
-  const [page, setPage] = useState(place());
+  const [[page, ...rest], setPlace] = useState(place());
   const [theme, setTheme] = useState(themeNow());
   const [language, setLanguage] = useState(current());
   const [keys, setKeys] = useState(false);
@@ -99,59 +177,56 @@ function App() {
     remember("nodeproof.theme", next);
     setTheme(next);
   };
-  const toggleLanguage = () => {
-    choose(current() === "en" ? "zh" : "en");
-    setLanguage(current());
-  };
+  const toggleLanguage = () => choose(current() === "en" ? "zh" : "en").then(() => setLanguage(current()));
+  useKeys(toggleTheme, toggleLanguage, setKeys);
   useEffect(() => {
     const moved = () => {
-      setPage(place());
+      setPlace(place());
       scrollTo(0, 0);
-    };
-    const pressed = (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-      const links = document.querySelectorAll(".bar nav a");
-      const filter = document.getElementById("filter");
-      const number = Number(event.key);
-      if (event.key === "?") setKeys(true);
-      else if (event.key === "o") location.hash = "#/";
-      else if (event.key === "t") toggleTheme();
-      else if (event.key === "l") toggleLanguage();
-      else if (event.key === "/" && filter) {
-        event.preventDefault();
-        filter.focus();
-      } else if (number >= 1 && number <= links.length) links[number - 1].click();
     };
     const recoloured = () => setTheme(themeNow());
     addEventListener("hashchange", moved);
-    addEventListener("keydown", pressed);
     dark.addEventListener("change", recoloured);
     return () => {
       removeEventListener("hashchange", moved);
-      removeEventListener("keydown", pressed);
       dark.removeEventListener("change", recoloured);
     };
   }, []);
+  // The pages listen for themselves: what is new for the frame alone draws none of them again.
+  const content = useMemo(
+    () => html`<${Content} state=${state} page=${page} rest=${rest} theme=${theme} />`,
+    [page, rest.join("/"), theme, language, state.session?.role, Boolean(state.parts.snapshot), state.daemon?.reason],
+  );
   const health = state.parts.snapshot?.health;
   useEffect(() => {
     document.title = health ? `${isLive() ? "" : "✕ "}${health.score} ${word("grade", health.grade)} - nodeproof` : "nodeproof";
   });
   return html`<${Fragment}>
-    <${Bar} state=${state} page=${page} language=${language} toggleTheme=${toggleTheme} toggleLanguage=${toggleLanguage} showKeys=${() => setKeys(true)} />
+    <a class="skip" href="#main" onClick=${toMain}>${t("nav.skip")}</a>
+    <${Bar} state=${state} page=${page} toggleTheme=${toggleTheme} toggleLanguage=${toggleLanguage} showKeys=${() => setKeys(true)} />
     <${Banner} state=${state} />
-    <main class=${isLive() ? "" : "old"}><${Problems} problems=${state.problems} /><${Content} state=${state} page=${page} theme=${theme} /></main>
+    <main id="main" tabindex="-1" class=${isLive() ? "" : "old"}><${Problems} problems=${state.problems} />${content}</main>
     <${EvidenceDialog} />
     ${
       keys
         ? html`<${Dialog} title=${t("keys.title")} onClose=${() => setKeys(false)}>
-            <dl class="facts">${KEYS.map(([key, text]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${t(text)}</dd></div>`)}</dl>
+            <dl class="facts">${KEYS.map(([key, text]) => html`<div key=${key}><dt>${key.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd> `)}</dt><dd>${t(text)}</dd></div>`)}</dl>
           <//>`
         : null
     }
   <//>`;
 }
 
+async function signOut() {
+  await send("DELETE", "/api/session", undefined, "session").catch(() => null);
+  location.reload();
+}
+
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
 const kept = remembered("nodeproof.theme");
 if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
-start();
 render(html`<${App} />`, document.getElementById("app"));

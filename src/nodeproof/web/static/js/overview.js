@@ -1,6 +1,6 @@
 /** The first page: the verdict and why, then the components, what is wrong, and what could not be told. */
 import { html } from "./base.js";
-import { Spark } from "./charts.js";
+import { Spark } from "./spark.js";
 import { Value } from "./evidence.js";
 import { duration, labelText, labelValues, shown } from "./format.js";
 import { componentAge, isFresh, isLive, useStore, wholeAge } from "./store.js";
@@ -135,7 +135,8 @@ function firstMetrics(name, part) {
   const found = [];
   for (const key of wanted) {
     const candidates = part.metrics.filter((metric) => metric.name === key);
-    const metric = candidates.length > 1 ? candidates.reduce((best, one) => (one.value > best.value ? one : best)) : candidates[0];
+    const metric =
+      candidates.length > 1 ? candidates.reduce((best, one) => (one.value > best.value ? one : best)) : candidates[0];
     if (metric) found.push(key === "load_average" ? candidates[0] : metric);
   }
   return found.slice(0, 3);
@@ -165,14 +166,15 @@ function Card({ name, part, health }) {
       series
         ? html`<div class="headline">
             <p>${headline ? html`<${Value} metric=${headline} />` : t("card.none")}<span class="dim"> ${headline?.name ?? ""} ${labelValues(headline?.labels)}</span></p>
-            <${Spark} series=${series} unit=${headline?.unit ?? ""} name=${HEADLINE[name]} />
+            <${Spark} points=${series.points} unit=${headline?.unit ?? ""} name=${HEADLINE[name]} />
           </div>`
         : null
     }
     ${part.metrics.length === 0 && absent ? html`<p class="dim">${word("state", absent.state)}: ${absent.reason}</p>` : null}
     <dl class="keys">
       ${firstMetrics(name, part).map(
-        (metric) => html`<div key=${metric.name}><dt>${metric.name} <span class="dim" title=${labelText(metric.labels)}>${labelValues(metric.labels)}</span></dt><dd><${Value} metric=${metric} /></dd></div>`,
+        (metric) =>
+          html`<div key=${metric.name}><dt>${metric.name} <span class="dim" title=${labelText(metric.labels)}>${labelValues(metric.labels)}</span></dt><dd><${Value} metric=${metric} /></dd></div>`,
       )}
     </dl>
   </article>`;
@@ -241,7 +243,9 @@ export function Overview() {
   const health = whole.health;
   const names = ordered(parts);
   const cards = (wanted) =>
-    names.filter((name) => parts[name].metrics.length > 0 === wanted).map((name) => html`<${Card} key=${name} name=${name} part=${parts[name]} health=${health} />`);
+    names
+      .filter((name) => parts[name].metrics.length > 0 === wanted)
+      .map((name) => html`<${Card} key=${name} name=${name} part=${parts[name]} health=${health} />`);
   return html`<${Verdict} health=${health} />
     <div class="cards">${cards(true)}</div>
     <div class="cards">${cards(false)}</div>

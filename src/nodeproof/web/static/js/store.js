@@ -4,6 +4,22 @@
  */
 import { useEffect, useState } from "../vendor/hooks.js";
 
+/**
+ * @typedef {object} State
+ * @property {Record<string, any>} parts
+ * @property {Wire.DaemonState | null} daemon
+ * @property {number} daemonAt
+ * @property {Record<string, string>} problems
+ * @property {boolean} connected
+ * @property {number} lostAt
+ * @property {number} began
+ * @property {Record<string, Wire.MetricMeaning> | null} catalogue
+ * @property {Wire.Session | null} session
+ * @property {Wire.Now | null} stress
+ * @property {Wire.ActiveFaults | null} faults
+ */
+
+/** @type {State} */
 const state = {
   parts: {},
   daemon: null,
@@ -13,12 +29,22 @@ const state = {
   lostAt: 0,
   began: performance.now(),
   catalogue: null,
+  session: null,
+  stress: null,
+  faults: null,
 };
+const TELL_MS = 20;
 const listeners = new Set();
-let source = null;
+let source = /** @type {any} */ (null);
 
+let telling = 0;
+
+/** Tell all listeners, once for events that come together. */
 function tell() {
-  for (const listener of listeners) listener();
+  telling ||= setTimeout(() => {
+    telling = 0;
+    for (const listener of listeners) listener();
+  }, TELL_MS);
 }
 
 /** The state, and a new rendering whenever it changes. */
@@ -54,17 +80,42 @@ function open() {
     state.connected = true;
     tell();
   });
+  for (const topic of ["stress", "faults"]) {
+    source.addEventListener(topic, (event) => {
+      state[topic] = JSON.parse(event.data);
+      tell();
+    });
+  }
   source.onerror = () => {
     if (state.connected || !state.lostAt) state.lostAt = performance.now();
     state.connected = false;
     tell();
-    if (source.readyState === EventSource.CLOSED) setTimeout(open, 2000);
+    if (source.readyState !== EventSource.CLOSED) return;
+    // Refused, not lost: perhaps a token is wanted.
+    loadSession();
+    setTimeout(() => {
+      if (state.session?.role !== "none") open();
+    }, 2000);
   };
 }
 
-/** Connect, and go on by the clock when nothing arrives: ages must grow. */
-export function start() {
+/** Who this browser is to the server; the stream begins anew when it has become somebody. */
+export async function loadSession() {
+  const before = state.session?.role;
+  try {
+    const answer = await fetch("/api/session");
+    if (answer.ok) state.session = await answer.json();
+  } catch {
+    return;
+  }
+  if (before === "none" && state.session?.role !== "none") open();
+  tell();
+}
+
+/** Connect, and go on by the clock when nothing arrives: ages must grow. Begun while the words of the page still come. */
+function start() {
   open();
+  loadSession();
   setInterval(() => {
     const quiet = performance.now() - state.daemonAt > 3500;
     if (state.connected && state.daemonAt && quiet) {
@@ -127,3 +178,5 @@ export function readingAge(metric) {
 export function meaning(metric) {
   return state.catalogue?.[`${metric.component}.${metric.name}`] ?? null;
 }
+
+start();

@@ -1,11 +1,10 @@
-/** The language of the page, kept per browser; one file a language, with the same keys in each. */
-import en from "./en.js";
-import zh from "./zh.js";
-
-const LANGUAGES = { en, zh };
+/** The language of the page, kept per browser; one file a language, with the same keys in each. Only the chosen one is loaded. */
+const LANGUAGES = { en: () => import("./en.js"), zh: () => import("./zh.js") };
 let language = "en";
+let texts = {};
 
-function remembered(key) {
+/** A kept choice of this browser, or null. */
+export function remembered(key) {
   try {
     return localStorage.getItem(key);
   } catch {
@@ -22,29 +21,29 @@ export function remember(key, value) {
   }
 }
 
-/** A kept choice, or null. */
-export { remembered };
-
 /** Which language is shown. */
 export const current = () => language;
 
-/** Choose a language; what is none leaves things as they are. */
-export function choose(name) {
-  if (!(name in LANGUAGES)) return;
+/** Load a language and show it; what is none leaves things as they are. */
+export async function choose(name) {
+  if (!Object.hasOwn(LANGUAGES, name)) return;
+  texts = (await LANGUAGES[name]()).default;
   language = name;
-  document.documentElement.lang = name;
+  document.documentElement.lang = name === "zh" ? "zh-CN" : name;
   remember("nodeproof.language", name);
 }
 
 /** The text for `key`, with `{name}` replaced. */
 export function t(key, values = {}) {
-  const text = LANGUAGES[language][key] ?? en[key] ?? key;
+  const text = texts[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
 
 /** The word for a thing that may have one in this language; else the thing itself. */
 export function word(kind, name) {
-  return LANGUAGES[language][`${kind}.${name}`] ?? en[`${kind}.${name}`] ?? name;
+  const key = `${kind}.${name}`;
+  return Object.hasOwn(texts, key) ? texts[key] : String(name ?? "");
 }
 
-choose(remembered("nodeproof.language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
+const wanted = remembered("nodeproof.language");
+await choose(wanted !== null && Object.hasOwn(LANGUAGES, wanted) ? wanted : navigator.language.startsWith("zh") ? "zh" : "en");
