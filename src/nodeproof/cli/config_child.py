@@ -6,9 +6,8 @@ A YAML parser costs 3 MiB of memory that a process never gives back; the daemon 
 import os
 import sys
 
-import msgspec
-
-from nodeproof.cli.options import with_home
+from nodeproof.cli.lean import msgspec
+from nodeproof.cli.places import with_home
 from nodeproof.config.loader import load
 from nodeproof.errors import ConfigError
 

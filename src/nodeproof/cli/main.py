@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from nodeproof.cli.output import drop_output
 from nodeproof.cli.parser import make_parser
+from nodeproof.cli.quiet import drop_output
 from nodeproof.cli.stress_options import STRESS_ACTIONS
 from nodeproof.cli.table import printable_lines
 from nodeproof.errors import ConfigError, NodeproofError, UsageError
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
         arguments.insert(0, "up")
     if arguments[0] == "stress" and (len(arguments) == 1 or arguments[1] not in {*STRESS_ACTIONS, "-h", "-help", "--help"}):
         arguments.insert(1, "run")
-    wrong = _UNKNOWN if arguments[0] == "check" else 0
+    wrong = _wrong(arguments)
     try:
         _lend_streams(arguments[0])
         code = _run(arguments, os.environ if environ is None else environ)
@@ -62,6 +62,13 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
     return code
 
 
+def _wrong(arguments: list[str]) -> int:
+    """The exit code of whatever goes wrong, where the usual ones are verdicts; 0 = the usual ones."""
+    if arguments[0] == "check" or arguments[:2] == ["faults", "active"]:
+        return _UNKNOWN
+    return _FAILED if arguments[0] == "bench" else 0
+
+
 def _run(arguments: list[str], environ: Mapping[str, str]) -> int:
     try:
         options, rest = make_parser(arguments[0]).parse_known_args(arguments)
@@ -69,8 +76,11 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> int:
             options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
     except SystemExit as end:
         code = int(end.code or 0)
-        return _UNKNOWN if code and arguments[0] == "check" else code
+        return (_wrong(arguments) or code) if code else 0
     options.environ = environ
+    if options.command != "check":
+        from nodeproof.cli import lean  # noqa: F401, PLC0415 - check needs no msgspec at all
+
     if options.command not in _SILENT:
         from nodeproof import log  # noqa: PLC0415 - check logs nothing, the daemon sets it up by its own options
 

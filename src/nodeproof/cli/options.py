@@ -1,18 +1,17 @@
 """What the common options mean."""
 
 import argparse
-import contextlib
 import os
 import sys
-from collections.abc import Mapping
 
 import msgspec
 
-from nodeproof.config.resolve import defaults, find
+from nodeproof.cli.places import config_file, with_home
+from nodeproof.config.resolve import defaults
 from nodeproof.config.schema import Config
 from nodeproof.errors import CommandError, ConfigError, UsageError
 
-__all__ = ["load_config", "load_config_apart", "machine_root", "with_home"]
+__all__ = ["load_config", "load_config_apart", "machine_root"]
 
 _CHILD_DEADLINE_S = 20.0
 _CHILD_REFUSES = 2
@@ -21,7 +20,7 @@ _CHILD_REFUSES = 2
 def load_config(options: argparse.Namespace) -> Config:
     """The configuration in force. Raises ConfigError."""
     environ = with_home(options.environ)
-    path = find(options.config, environ, os.path.exists)
+    path = config_file(options, environ)
     if path is None:
         return defaults(environ)
     from nodeproof.config.loader import load  # noqa: PLC0415 - a YAML parser only where there is YAML
@@ -32,7 +31,7 @@ def load_config(options: argparse.Namespace) -> Config:
 def load_config_apart(options: argparse.Namespace) -> Config:
     """The configuration in force, its file read by a child process: for a process that lives long. Raises ConfigError."""
     environ = with_home(options.environ)
-    path = find(options.config, environ, os.path.exists)
+    path = config_file(options, environ)
     if path is None:
         return defaults(environ)
     from nodeproof.host.commands import HostCommands  # noqa: PLC0415 - the other commands need no subprocess
@@ -46,17 +45,6 @@ def load_config_apart(options: argparse.Namespace) -> Config:
     if child.exit_code == _CHILD_REFUSES:
         raise ConfigError("", child.stdout.decode("utf-8", "replace"))
     return load_config(options)
-
-
-def with_home(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """``environ`` with a HOME: services are started without one, and their default directories must not be somebody else's."""
-    if environ.get("HOME", "").startswith("/"):
-        return environ
-    import pwd  # noqa: PLC0415 - seldom needed
-
-    with contextlib.suppress(KeyError):
-        return {**environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
-    return {name: text for name, text in environ.items() if name != "HOME"}
 
 
 def machine_root(options: argparse.Namespace) -> str:

@@ -1,12 +1,11 @@
 """Output for programs: JSON and exposition text, in UTF-8 whatever the locale."""
 
-import os
 import sys
 from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["drop_output", "print_json", "print_json_lines", "print_text"]
+__all__ = ["print_json", "print_json_lines", "print_text"]
 
 _encoder = msgspec.json.Encoder()
 
@@ -26,14 +25,6 @@ def print_json_lines(values: Iterable[object]) -> None:
 def print_text(text: str) -> None:
     """Print ``text`` as it stands."""
     _write(text)
-
-
-def drop_output() -> None:
-    """Let everything printed from now on vanish: Python must not complain once more while it closes what cannot be written."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as we do
 
 
 def _escaped(data: bytes) -> str:

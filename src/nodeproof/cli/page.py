@@ -1,9 +1,11 @@
 """The page beside a daemon in one process: begun with the first configuration, kept through reloads."""
 
+import argparse
 import logging
 from typing import TYPE_CHECKING
 
 from nodeproof.config.schema import Config
+from nodeproof.web.light import load_asyncio
 
 if TYPE_CHECKING:
     from nodeproof.web.server import WebServer
@@ -16,7 +18,8 @@ _log = logging.getLogger(__name__)
 class Page:
     """The web server of ``nodeproof up``."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
         self._server: WebServer | None = None
         self._config: Config | None = None
 
@@ -35,9 +38,11 @@ class Page:
                 _log.warning("web and snapshot.dir of the page take effect with the next start")
             return
         if config.web.enabled and config.snapshot.enabled:
-            from nodeproof.web.server import WebServer  # noqa: PLC0415 - asyncio and Starlette only where there is a page
+            load_asyncio(with_tls=bool(config.web.tls_cert))
+            from nodeproof.cli.web_makers import makers_of  # noqa: PLC0415 - asyncio and Starlette only where there is a page
+            from nodeproof.web.server import WebServer  # noqa: PLC0415
 
-            self._server = WebServer(config.snapshot.dir, config.web.address, config.web.allowed_hosts)
+            self._server = WebServer(config.snapshot.dir, config.web, makers_of(self._options, config))
             self._server.start()
         elif config.web.enabled:
             _log.warning("no page: it is made of snapshots, and snapshot.enabled is false")

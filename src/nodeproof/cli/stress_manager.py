@@ -1,33 +1,48 @@
 """What the actions of ``nodeproof stress`` share: the manager out of configuration and environment, and how errors are told."""
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from nodeproof.cli import told as say
 from nodeproof.cli.options import load_config
-from nodeproof.cli.table import printable_lines
-from nodeproof.errors import ConfigError, NodeproofError, UsageError
+from nodeproof.cli.told import read_by_a_program
+from nodeproof.config.schema import Config
 from nodeproof.runs.ports import Switches
+from nodeproof.stress.facade import StressFacade
 from nodeproof.stress.manager import Manager
+from nodeproof.stress.runner.place import SOCKET_VARIABLE, may_own
 from nodeproof.stress.settings import StressSettings
 from nodeproof.stress.sizing import Plan
 
-__all__ = ["as_json", "complain", "make_manager", "plan_of", "told"]
-
-_FAILED = 1
+__all__ = ["as_json", "complain", "make_manager", "manager_of", "owner_of", "plan_of", "told"]
 
 
-def make_manager(options: argparse.Namespace) -> Manager:
-    """The manager of this machine. Raises ConfigError."""
-    environ = dict(options.environ)
-    settings = StressSettings.of(load_config(options), environ)
+def make_manager(options: argparse.Namespace) -> StressFacade:
+    """Whoever owns stress jobs on this machine.
+
+    Raises ConfigError, and RunError where that is a runner which this user may not ask.
+    """
+    return owner_of(load_config(options), options.environ)
+
+
+def owner_of(config: Config, variables: Mapping[str, str]) -> StressFacade:
+    """The runner, when one runs here; else a manager of this process. Raises as :func:`make_manager`."""
+    named = variables.get(SOCKET_VARIABLE, "")
+    if not may_own(named):
+        return manager_of(config, variables)
+    from nodeproof.stress.runner.remote import RemoteManager, runner_socket  # noqa: PLC0415 - brings an HTTP client along
+
+    path = runner_socket(named)
+    return RemoteManager(path) if path is not None else manager_of(config, variables)
+
+
+def manager_of(config: Config, variables: Mapping[str, str]) -> Manager:
+    """The manager by ``config``. Raises ConfigError."""
+    environ = dict(variables)
     return Manager(
-        settings,
+        StressSettings.of(config, environ),
         environ=environ,
-        switches=Switches(
-            never_refuse=environ.get("NODEPROOF_NO_HW_PRECHECK", "") == "1",
-            temperature_gate=environ.get("NODEPROOF_HW_TEMP_GATE", "") == "1",
-        ),
+        switches=Switches.of(environ),
     )
 
 
@@ -37,25 +52,19 @@ def plan_of(options: argparse.Namespace) -> Plan:
 
 
 def as_json(options: argparse.Namespace) -> bool:
-    """Whether a program reads the output: as asked, else unless a person is looking."""
-    return bool(options.output == "json" or (options.output is None and not sys.stdout.isatty()))
+    """Whether a program reads the output."""
+    return read_by_a_program(options.output)
 
 
 def complain(action: str, text: str) -> None:
     """Say an error the way the reference does."""
-    print(printable_lines(f"stress{'' if action == 'run' else ' ' + action}: {text}"), file=sys.stderr)
+    say.complain(_words(action), text)
 
 
 def told(action: str, function: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """``function`` with every error said, and exit code 1 for it; wrong arguments are the caller's, 2."""
+    """``function`` with every error said, see :func:`nodeproof.cli.told.told`."""
+    return say.told(_words(action), function)
 
-    def run(options: argparse.Namespace) -> int:
-        try:
-            return function(options)
-        except UsageError:
-            raise
-        except (NodeproofError, ConfigError) as error:
-            complain(action, str(error))
-            return _FAILED
 
-    return run
+def _words(action: str) -> str:
+    return "stress" if action == "run" else f"stress {action}"

@@ -28,7 +28,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-timeout", "--timeout", metavar="TIME", help="limit of each item of this job, such as 90s; may only shorten"
     )
-    parser.add_argument("--seconds", type=int, default=0, metavar="N", help="run each built-in workload for about so long")
+    parser.add_argument("--seconds", type=int, metavar="N", help="run each built-in workload for about so long")
     _plan(parser)
     _output(parser, "table", "json")
 

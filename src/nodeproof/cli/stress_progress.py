@@ -5,10 +5,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from nodeproof.model.hardware import LiveSample
-from nodeproof.stress.job import Live
+from nodeproof.model.live_job import LiveJob
 from nodeproof.stress.metric_units import rate_text
 
-__all__ = ["Progress", "QuietProgress", "box_text", "make_progress", "progress_text"]
+__all__ = ["Progress", "QuietProgress", "box_text", "live_text", "make_progress", "progress_text"]
 
 
 class Progress(Protocol):
@@ -22,7 +22,7 @@ class Progress(Protocol):
         """Leave nothing on the screen."""
         ...
 
-    def show(self, live: Live | None) -> None:
+    def show(self, live: LiveJob | None) -> None:
         """How the job gets on."""
         ...
 
@@ -37,7 +37,7 @@ class QuietProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Nothing."""
 
-    def show(self, live: Live | None) -> None:
+    def show(self, live: LiveJob | None) -> None:
         """Nothing."""
 
 
@@ -46,15 +46,25 @@ def make_progress() -> Progress:
     return _Bar() if sys.stderr.isatty() else QuietProgress()
 
 
-def progress_text(live: Live) -> str:
-    """Phase, rate and time to go: ``factor 88.3 GFLOP/s, about 12 s to go``."""
-    beat = live.beat
-    if beat is None:
+def progress_text(live: LiveJob) -> str:
+    """Phase and rate: ``factor 88.3 GFLOP/s``."""
+    phase = live.phase
+    if phase is None:
         return "starting"
-    text = beat.phase
-    if beat.rate is not None and beat.rate_unit:
-        text += f" {rate_text(beat.rate, beat.rate_unit)}"
-    return text
+    return phase.name if phase.rate is None or not phase.rate_unit else f"{phase.name} {rate_text(phase.rate, phase.rate_unit)}"
+
+
+def live_text(live: LiveJob) -> str:
+    """A line for somebody who looks once: ``hpl (1 of 2), 12 s of at most 60 s: factor 88.3 GFLOP/s, 7 of 62 panels; 61 °C``."""
+    text = f"{live.item} ({live.number} of {live.items}), {live.elapsed_s:.0f} s of at most {live.timeout_s:.0f} s: "
+    text += progress_text(live)
+    phase = live.phase
+    if phase is not None and phase.total:
+        text += f", {phase.done:g} of {phase.total:g} {phase.unit}"
+    if phase is not None and phase.eta_s is not None:
+        text += f", about {phase.eta_s:.0f} s to go"
+    box = box_text(live.box)
+    return f"{text}; {box}" if box else text
 
 
 def box_text(box: LiveSample | None) -> str:
@@ -107,19 +117,19 @@ class _Bar:
         """Give it back, empty."""
         self._progress.stop()
 
-    def show(self, live: Live | None) -> None:
+    def show(self, live: LiveJob | None) -> None:
         """Change it."""
         if live is None:
             return
-        beat = live.beat
-        at = (live.number, beat.phase if beat is not None else "")
+        phase = live.phase
+        at = (live.number, phase.name if phase is not None else "")
         if at != self._at:
             self._progress.reset(self._task)
             self._at = at
         self._progress.update(
             self._task,
-            completed=beat.done if beat is not None else 0,
-            total=beat.total if beat is not None else None,
+            completed=phase.done if phase is not None else 0,
+            total=phase.total if phase is not None else None,
             item=f"{live.item} ({live.number} of {live.items})",
             phase=progress_text(live),
             box=box_text(live.box),

@@ -75,6 +75,9 @@ def _evidence(item: BenchmarkResult) -> list[str]:
         lines.append(
             f"  box while it ran: {box.get('validity')}" + "".join(f"; {concern}" for concern in box.get("concerns", []))
         )
+    soak = item.details.get("soak")
+    if isinstance(soak, dict):
+        lines.append(f"  over its time: rate {soak.get('rate')}; memory {soak.get('memory')}")
     lines += [f"  concern: {concern}" for concern in outcome.concerns]
     tree = item.details.get("process_tree")
     if isinstance(tree, dict):

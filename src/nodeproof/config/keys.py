@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from nodeproof.config import fields
 from nodeproof.config.fields import Check
-from nodeproof.model.catalogue import FEATURES
+from nodeproof.model.feature import FEATURES
 
 __all__ = ["RENAMED", "SCHEMA", "Dead", "Each", "Key", "Node", "Section"]
 
@@ -50,13 +50,32 @@ RENAMED = {
     "max_file_age": "max_file_age_s",
     "max_total_size": "max_total_bytes",
     "retention": "retention_s",
+    "runtime": "runtime_s",
     "timeout": "timeout_s",
+    "webhook_give_up": "webhook_give_up_s",
     "webhook_timeout": "webhook_timeout_s",
 }
 """Keys of the file whose value has a unit, and the field it becomes."""
 
 _UNUSED = Dead("Never had an effect in the reference either.")
 _SCHEMES = ("auto", "cpu_only", "accelerated_2card", "accelerated_4card", "accelerated_8card")
+
+_NATIVE = Section(
+    {
+        "executable": Key(fields.optional_path, "The program; if not set, it is looked for on the search path."),
+        "workdir": Key(fields.optional_path, "Where it runs and finds HPL.dat; if not set, one is made for each run."),
+        "launcher": Key(fields.optional_path, "mpirun; if not set, it is looked for on the search path."),
+        "launcher_arguments": Key(fields.words, "Further arguments of mpirun, after -np and its number."),
+        "arguments": Key(fields.words, "Further arguments of the program."),
+        "numactl": Key(fields.optional_path, "numactl, to interleave the memory of stream."),
+        "library_dir": Key(fields.optional_path, "Goes before LD_LIBRARY_PATH."),
+        "processes": Key(fields.integer(0, 1_000_000), "MPI processes; 0 chooses for this box."),
+        "threads": Key(fields.integer(0, 1_000_000), "Threads of each process; 0 chooses for this box."),
+        "grid": Key(fields.edges, "Local grid of HPCG."),
+        "runtime": Key(fields.duration(0.0, zero_is=0.0), "Rated time of HPCG; 0s is the plan's."),
+    },
+    "Programs of the administrator's, for adapter native; what is not set is taken from the reference dispatcher's variables.",
+)
 
 SCHEMA = Section(
     {
@@ -131,12 +150,18 @@ SCHEMA = Section(
             {
                 "enabled": Key(fields.boolean, "Whether nodeproof up serves the page; nodeproof daemon never does."),
                 "address": Key(
-                    fields.loopback_address,
-                    "Where it listens, on this machine alone; a taken port is an error, never another port.",
+                    fields.address,
+                    "Where it listens; beyond loopback only with token_file, tls_cert and tls_key. A taken port is an error.",
                 ),
                 "allowed_hosts": Key(
                     fields.listing(fields.text), "Host names that requests may carry besides the address and the loopback names."
                 ),
+                "token_file": Key(
+                    fields.optional_path,
+                    "Lines of role (operator or viewer), name and token. Once it is set, nothing is told without a token.",
+                ),
+                "tls_cert": Key(fields.optional_path, "Certificate with its chain, PEM."),
+                "tls_key": Key(fields.optional_path, "The key that belongs to it, PEM, readable by nobody else."),
             },
             "The page and its JSON, served from the snapshot files.",
         ),
@@ -152,17 +177,37 @@ SCHEMA = Section(
         ),
         "faultsub": Section(
             {
-                "enabled": Key(fields.boolean, "Whether it runs."),
-                "rest_addr": Key(fields.address, "Where it listens."),
+                "enabled": Key(fields.boolean, "Whether subscribers are served; faults are found and kept whatever this says."),
+                "dir": Key(
+                    fields.absolute_path, "Directory of the faults and their log; faults below storage.data_dir if not set."
+                ),
+                "rest_addr": Key(
+                    fields.address,
+                    "Where it listens. It knows no tokens: an address beyond loopback is narrowed to loopback, on its port.",
+                ),
                 "webhook_timeout": Key(fields.duration(0.1, 60.0, zero_is=5.0), "Limit of one delivery."),
-                "webhook_retry": Key(fields.integer(0, 100), "Further attempts after the first."),
+                "webhook_retry": Key(
+                    fields.integer(0, 100_000),
+                    "Further attempts before an event goes to the dead letters; not set: as long as webhook_give_up allows.",
+                ),
+                "webhook_give_up": Key(
+                    fields.duration(1.0, 30 * 86400.0),
+                    "An event that could not be delivered for so long goes to the dead letters.",
+                ),
+                "webhook_allow": Key(
+                    fields.listing(fields.text),
+                    "Private addresses and networks that webhooks may be sent to, and host names that may mean any address.",
+                ),
+                "allowed_hosts": Key(
+                    fields.listing(fields.text), "Host names that requests may carry besides the address and the loopback names."
+                ),
                 "event_buffer": Key(fields.integer(-1_000_000, 1_000_000), "Events kept for polling; below zero means none."),
                 "defaults": Section({"debounce_ms": _UNUSED, "min_severity": _UNUSED}, "Defaults of subscriptions."),
                 "rules": Each(
                     Key(fields.boolean, "Whether this fault is detected."), "Switch by fault type; what is not named is on."
                 ),
             },
-            "Fault subscription. Read and judged; the service itself is not part of this version.",
+            "Faults: what is found, where it is kept, and who is told.",
         ),
         "straggler_output": Section(
             {
@@ -172,7 +217,7 @@ SCHEMA = Section(
                 "flush_interval": Key(fields.duration(0.1, 86400.0, zero_is=60.0), "Longest time a sample stays in memory."),
                 "metrics": _UNUSED,
             },
-            "KPI files for slow-node detectors. Read and judged; the files are not part of this version.",
+            "KPI files for slow-node detectors: a line a sample, a file a day.",
         ),
         "stress": Section(
             {
@@ -190,6 +235,7 @@ SCHEMA = Section(
                             "adapter": Key(
                                 fields.one_of("builtin", "native"), "Our workload, or a program of the administrator's."
                             ),
+                            "native": _NATIVE,
                         }
                     ),
                     "One entry an item.",

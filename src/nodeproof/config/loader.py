@@ -1,130 +1,23 @@
-"""Finding, reading and judging the configuration file.
+"""The configuration file as the structs that the program works with."""
 
-Every problem of a file is reported at once, each with its line, its path and what to write instead. A key of the reference that
-never did anything loads with a warning.
-"""
+from collections.abc import Mapping
 
-import difflib
-import os
-import stat
-from collections.abc import Iterable, Mapping
-
-from nodeproof.config.document import Document, Value, parse
-from nodeproof.config.keys import RENAMED, SCHEMA, Dead, Each, Node, Section
+from nodeproof.config.judge import ConfigProblemsError, Judged, judged, read
 from nodeproof.config.resolve import build
 from nodeproof.config.schema import Config
-from nodeproof.errors import ConfigError
 
 __all__ = ["ConfigProblemsError", "load", "load_text"]
 
-_ANOTHER = "give another file with -c"
-_MOST_BYTES = 2 * 1024 * 1024
-"""More than any that is accepted, so that its size is what is complained of."""
-
-
-class ConfigProblemsError(ConfigError):
-    """All that is wrong with one file."""
-
-    def __init__(self, problems: list[ConfigError]) -> None:
-        self.problems = problems
-        first = problems[0]
-        super().__init__(first.path, first.problem, source=first.source, remedy=first.remedy)
-        self.args = ("\n".join(str(problem) for problem in problems),)
-
 
 def load(path: str, environ: Mapping[str, str]) -> Config:
-    """Read and judge the file. Raises ConfigError (ConfigProblemsError when there are several).
-
-    A pipe is refused: it could not be read again at a reload, and one that nobody writes to would be waited for without end.
-    ``/dev/null`` is an empty file.
-    """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            about = os.fstat(fd)
-            if not stat.S_ISREG(about.st_mode) and about.st_rdev != os.stat(os.devnull).st_rdev:
-                raise ConfigError("", f"is {_kind(about.st_mode)}, not a file", source=path, remedy=_ANOTHER)
-            content = _content(fd)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise ConfigError("", error.strerror or str(error), source=path, remedy=_ANOTHER) from None
-    return load_text(path, content, environ)
-
-
-def _content(fd: int) -> bytes:
-    content = b""
-    while len(content) < _MOST_BYTES and (part := os.read(fd, _MOST_BYTES)):
-        content += part
-    return content
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a directory"
-    return "a pipe" if stat.S_ISFIFO(mode) else "a device"
+    """Read and judge the file. Raises ConfigError (ConfigProblemsError when there are several)."""
+    return _built(read(path), path, environ)
 
 
 def load_text(name: str, content: bytes, environ: Mapping[str, str]) -> Config:
     """Judge the text of the file ``name``. Raises ConfigError."""
-    document = parse(name, content)
-    judge = _Judge(document)
-    tree = judge.section(document.root, SCHEMA, "")
-    if judge.problems:
-        raise judge.problems[0] if len(judge.problems) == 1 else ConfigProblemsError(judge.problems)
-    return build(tree, name, tuple(judge.warnings), environ)
+    return _built(judged(name, content), name, environ)
 
 
-class _Judge:
-    """Walks a document beside the schema and collects what is wrong."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self.problems: list[ConfigError] = []
-        self.warnings: list[str] = []
-
-    def section(self, values: dict[str, Value], schema: Section, path: str) -> dict[str, object]:
-        result: dict[str, object] = {}
-        for key, value in values.items():
-            inner = f"{path}.{key}" if path else key
-            if key not in schema.keys:
-                self._problem(inner, "unknown key", _suggest(key, schema.keys))
-                continue
-            self._take(result, key, value, schema.keys[key], inner)
-        return result
-
-    def _each(self, values: dict[str, Value], schema: Each, path: str) -> dict[str, object]:
-        result: dict[str, object] = {}
-        for key, value in values.items():
-            inner = f"{path}.{key}"
-            if schema.names is not None and key not in schema.names:
-                self._problem(inner, "unknown name", _suggest(key, schema.names))
-                continue
-            self._take(result, key, value, schema.item, inner)
-        return result
-
-    def _take(self, result: dict[str, object], key: str, value: Value, node: Node, path: str) -> None:
-        if isinstance(node, Dead):
-            self.warnings.append(f"{self._document.place(path)}: {path}: has no effect: {node.help}")
-        elif isinstance(node, Section | Each):
-            if value is None:
-                return
-            if not isinstance(value, dict):
-                self._problem(path, f"{value!r} is no mapping of keys", "")
-            elif isinstance(node, Section):
-                result[key] = self.section(value, node, path)
-            else:
-                result[key] = self._each(value, node, path)
-        else:
-            try:
-                result[RENAMED.get(key, key)] = node.check(value)
-            except ValueError as error:
-                self._problem(path, str(error), "")
-
-    def _problem(self, path: str, problem: str, remedy: str) -> None:
-        self.problems.append(ConfigError(path, problem, source=self._document.place(path), remedy=remedy))
-
-
-def _suggest(key: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(key, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+def _built(found: Judged, name: str, environ: Mapping[str, str]) -> Config:
+    return build(found.tree, name, found.warnings, environ)

@@ -1,75 +1,32 @@
-"""Where the configuration comes from, and what holds where it says nothing.
+"""The configuration in force: what a file says, over what holds where it says nothing.
 
 Kept apart from the loader: a daemon on built-in defaults never loads a YAML parser.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 import msgspec
 
+from nodeproof.config.places import default_directories
 from nodeproof.config.schema import Config
-from nodeproof.errors import ConfigError
 
-__all__ = ["ENVIRONMENT", "build", "defaults", "find", "state_directory"]
-
-ENVIRONMENT = {
-    "NODEPROOF_CONFIG": "configuration file",
-    "CATMONITOR_CONFIG": "configuration file, when NODEPROOF_CONFIG is not set",
-    "NODEPROOF_DATA_DIR": "default of storage.data_dir, and the folder of the other default directories",
-    "CATMONITOR_DATA_DIR": "the same, when NODEPROOF_DATA_DIR is not set",
-    "XDG_STATE_HOME": "default directories lie in its folder nodeproof; ~/.local/state when not set",
-}
-"""Variables that the configuration looks at."""
-
-_DEFAULT_PATHS = ("/etc/nodeproof/nodeproof.yaml", "/etc/catmonitor/catmonitor.yaml")
-
-
-def find(explicit: str | None, environ: Mapping[str, str], exists: Callable[[str], bool]) -> str | None:
-    """Path of the file to read: given, from the environment, or a default one that exists; None = built-in defaults."""
-    named = explicit or environ.get("NODEPROOF_CONFIG") or environ.get("CATMONITOR_CONFIG")
-    if named:
-        return named
-    return next((path for path in _DEFAULT_PATHS if exists(path)), None)
+__all__ = ["build", "defaults"]
 
 
 def defaults(environ: Mapping[str, str]) -> Config:
-    """What holds where no file says otherwise."""
+    """What holds where no file says otherwise. Raises ConfigError as :func:`build`."""
     return build({}, "built-in defaults", (), environ)
 
 
 def build(tree: dict[str, object], source: str, warnings: tuple[str, ...], environ: Mapping[str, str]) -> Config:
     """Put the default directories under what the file says, and convert the whole to structs at once.
 
-    Raises ConfigError for a variable that names no absolute path; of XDG's own such a one counts as not set, as its rules say.
+    Raises ConfigError for a variable that names no absolute path.
     """
-    data_home = _data_home(environ)
-    beside = state_directory(environ)
-    data_dir = data_home or f"{beside}/data"
     plain: dict[str, object] = dict(tree)
-    for section, default in (
-        ("storage", {"data_dir": data_dir}),
-        ("snapshot", {"dir": f"{beside}/snapshot"}),
-        ("straggler_output", {"data_dir": f"{beside}/straggler"}),
-    ):
+    for section, default in default_directories(environ).items():
         plain[section] = default | cast("dict[str, str]", tree.get(section, {}))
+    data_dir = cast("dict[str, str]", plain["storage"])["data_dir"]
+    plain["faultsub"] = {"dir": f"{data_dir}/faults"} | cast("dict[str, str]", tree.get("faultsub", {}))
     return msgspec.convert(plain | {"source": source, "warnings": warnings}, Config)
-
-
-def state_directory(environ: Mapping[str, str]) -> str:
-    """The folder of all directories that the configuration does not name. Raises ConfigError as :func:`build`."""
-    state_home = environ.get("XDG_STATE_HOME", "")
-    if not state_home.startswith("/"):
-        state_home = f"{environ.get('HOME', '/root')}/.local/state"
-    return _data_home(environ) or f"{state_home}/nodeproof"
-
-
-def _data_home(environ: Mapping[str, str]) -> str:
-    return _directory("NODEPROOF_DATA_DIR", environ) or _directory("CATMONITOR_DATA_DIR", environ)
-
-
-def _directory(name: str, environ: Mapping[str, str]) -> str:
-    path = environ.get(name, "")
-    if path and not path.startswith("/"):
-        raise ConfigError(name, f"{path!r} is no absolute path", source="environment")
-    return path

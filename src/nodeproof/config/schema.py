@@ -10,6 +10,7 @@ __all__ = [
     "ExporterConfig",
     "FaultsubConfig",
     "HealthConfig",
+    "NativeConfig",
     "SnapshotConfig",
     "StorageConfig",
     "StragglerConfig",
@@ -80,15 +81,27 @@ class WebConfig(msgspec.Struct, frozen=True):
     address: str = "127.0.0.1:9527"
     allowed_hosts: tuple[str, ...] = ()
     """Host names that requests may carry besides the bound address and the loopback names."""
+    token_file: str = ""
+    """Who may come, and as what; needed beyond loopback, and asked for everywhere once it is set."""
+    tls_cert: str = ""
+    tls_key: str = ""
 
 
 class FaultsubConfig(msgspec.Struct, frozen=True):
-    """Fault subscription."""
+    """Faults, and who is told of them."""
 
+    dir: str
+    """Where faults and their log are kept."""
     enabled: bool = False
+    """Whether subscribers are served; faults are found whatever this says."""
     rest_addr: str = "127.0.0.1:19321"
     webhook_timeout_s: float = 5.0
-    webhook_retry: int = 1
+    webhook_retry: int | None = None
+    """Further attempts before an event is given up; None = until ``webhook_give_up_s``."""
+    webhook_give_up_s: float = 72 * 3600.0
+    webhook_allow: tuple[str, ...] = ()
+    """Private addresses, networks and names that may be sent to."""
+    allowed_hosts: tuple[str, ...] = ()
     event_buffer: int = 1024
     rules: dict[str, bool] = {}
 
@@ -102,6 +115,22 @@ class StragglerConfig(msgspec.Struct, frozen=True):
     flush_interval_s: float = 60.0
 
 
+class NativeConfig(msgspec.Struct, frozen=True):
+    """``stress.benchmarks.<name>.native``: programs of the administrator's. Empty = looked for, 0 = chosen for this box."""
+
+    executable: str = ""
+    workdir: str = ""
+    launcher: str = ""
+    launcher_arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    numactl: str = ""
+    library_dir: str = ""
+    processes: int = 0
+    threads: int = 0
+    grid: tuple[int, ...] = ()
+    runtime_s: float = 0.0
+
+
 class BenchmarkConfig(msgspec.Struct, frozen=True):
     """One entry of ``stress.benchmarks``."""
 
@@ -109,6 +138,7 @@ class BenchmarkConfig(msgspec.Struct, frozen=True):
     timeout_s: float = 0.0
     result_dir: str = ""
     adapter: str = "builtin"
+    native: NativeConfig = NativeConfig()
 
 
 class StressConfig(msgspec.Struct, frozen=True):
@@ -128,6 +158,7 @@ class Config(msgspec.Struct, frozen=True):
     storage: StorageConfig
     snapshot: SnapshotConfig
     straggler_output: StragglerConfig
+    faultsub: FaultsubConfig
     source: str = "built-in defaults"
     """The file it was read from."""
     collectors: dict[str, CollectorConfig] = {}
@@ -136,7 +167,6 @@ class Config(msgspec.Struct, frozen=True):
     features: tuple[str, ...] = ("web", "dfee", "health")
     exporter: ExporterConfig = ExporterConfig()
     web: WebConfig = WebConfig()
-    faultsub: FaultsubConfig = FaultsubConfig()
     stress: StressConfig | None = None
     """None = no such section: the built-in workloads are on for the command line and the loopback page."""
     warnings: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from nodeproof.host.machine import Machine
 from nodeproof.model.metric import Batch
 from nodeproof.scheduler import self_cost
 from nodeproof.scheduler.selection import MetricSelection, interval_s
+from nodeproof.sinks.kpi import NEEDED as KPI_NEEDED
 
 __all__ = ["ENTRY_POINT_GROUP", "Absent", "CollectorEntry", "Factory", "assemble", "available"]
 
@@ -71,7 +72,8 @@ def assemble(config: Config, machine: Machine) -> list[CollectorEntry]:
     """
     offers = available()
     _refuse_unknown(config, [offer.name for offer in offers])
-    selection = MetricSelection(config.features, config.collection.min_priority, needed_metrics(config.health.ruleset))
+    needed = needed_metrics(config.health.ruleset) | (KPI_NEEDED if config.straggler_output.enabled else frozenset())
+    selection = MetricSelection(config.features, config.collection.min_priority, needed)
     entries: list[CollectorEntry] = []
     taken: set[str] = {self_cost.COMPONENT}
     for offer in offers:

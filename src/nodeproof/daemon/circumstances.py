@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pwd
 from enum import StrEnum
 
 import msgspec
@@ -16,11 +15,12 @@ from nodeproof.errors import AddressInUseError, NoData, NodeproofError, WriteErr
 from nodeproof.host.append import free_bytes
 from nodeproof.host.machine import Machine
 from nodeproof.host.probe import try_listening, try_writing
+from nodeproof.host.users import user_name
 from nodeproof.model.snapshot import DaemonState, DaemonVerdict
 from nodeproof.sinks.jsonl_files import Limits
 from nodeproof.sinks.snapshot_reader import read_state
 
-__all__ = ["Check", "Standing", "circumstances", "user_name"]
+__all__ = ["Check", "Standing", "circumstances"]
 
 _BELOW = "see below, with what it costs"
 _BMC_DEVICES = ("/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0")
@@ -58,15 +58,6 @@ def circumstances(config: Config, entries: list[CollectorEntry], machine: Machin
         _clock(seen),
         *_collectors(seen),
     ]
-
-
-def user_name(uid: int) -> str:
-    """``root``, ``nobody (uid 65534)``; the number alone where there is no name for it."""
-    if uid == 0:
-        return "root"
-    with contextlib.suppress(KeyError):
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
-    return f"uid {uid}"
 
 
 def _configuration(config: Config, entries: list[CollectorEntry]) -> list[Check]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from nodeproof.config.schema import Config
 from nodeproof.daemon.runtime import Runtime
 from nodeproof.errors import NodeproofError
-from nodeproof.host.allocator import share_one_arena
+from nodeproof.host.allocator import give_back, share_one_arena
 from nodeproof.host.machine import Machine
 from nodeproof.host.notify import Notifier
 from nodeproof.host.remade_file import allow_leases
@@ -28,7 +28,10 @@ _AFTER_COLLECTORS_S = 0.008
 
 
 class Service:
-    """Observes until SIGTERM or SIGINT; SIGHUP loads the configuration anew and keeps the old one when the new one is bad."""
+    """Observes until SIGTERM or SIGINT; SIGHUP loads the configuration anew and keeps the old one when the new one is bad.
+
+    SIGUSR1 says that somebody left an order for the faults (``nodeproof faults``).
+    """
 
     def __init__(
         self,
@@ -47,9 +50,9 @@ class Service:
         """Run until told to end. Raises NodeproofError when the daemon cannot start."""
         share_one_arena()
         allow_leases()
-        with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        with Signals(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1) as signals:
             config = self._load()
-            self._start(Runtime(config, self._machine()), None)
+            self._start(Runtime(config, self._machine), None)
             self._notifier.send("READY=1", f"MAINPID={os.getpid()}", "STATUS=observing")
             try:
                 self._live(signals)
@@ -93,6 +96,9 @@ class Service:
                 due = runtime.machine.clock.now().mono_s + _AFTER_COLLECTORS_S
                 continue
             now = runtime.machine.clock.now().mono_s
+            if signal.SIGUSR1 in arrived:
+                runtime.take_orders()
+                due = now
             if now < due:
                 continue
             health = runtime.tick()
@@ -116,19 +122,19 @@ class Service:
         try:
             old = self._alive()
             try:
-                fresh = Runtime(self._load(), self._machine(), old)
+                fresh = Runtime(self._load(), self._machine, old)
             except NodeproofError as error:
                 status = "not reloaded: the new configuration is bad"
                 _log.error("not reloaded, the old configuration stays in force: %s", error)
                 return
-            directory = old.stop(fresh.config)
+            directory = old.stop(fresh)
             try:
                 self._start(fresh, directory)
                 _log.info("reloaded from %s", fresh.config.source)
             except NodeproofError as error:
                 status = "not reloaded: the new configuration cannot be started"
                 _log.error("the new configuration cannot be started, the old one is put back: %s", error)
-                self._start(Runtime(old.config, self._machine(), old), directory)
+                self._start(Runtime(old.config, self._machine, old), directory)
         finally:
             self._notifier.send("READY=1", f"STATUS={status}")
 
@@ -141,3 +147,4 @@ def _settle_memory() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    give_back()

@@ -14,7 +14,7 @@ from nodeproof.clock import Instant
 from nodeproof.errors import Absence
 from nodeproof.model.metric import Batch, Metric, Missing
 
-__all__ = ["Sink", "SinkStatus", "Sinks", "StaleAfter", "Trouble", "finite", "same_absences"]
+__all__ = ["Sink", "SinkStatus", "Sinks", "StaleAfter", "Trouble", "finite"]
 
 _log = logging.getLogger(__name__)
 _MIN_STALE_AFTER_S = 5.0
@@ -91,7 +91,7 @@ class Sink(Protocol):
         ...
 
     def flush(self, now: Instant) -> None:
-        """Do what is due; called about once a second."""
+        """Do what is due; called every few seconds."""
         ...
 
     def close(self) -> None:
@@ -157,43 +157,41 @@ def _number(value: object) -> float | None:
     return None
 
 
-def same_absences(now: Sequence[Missing], before: Sequence[Missing]) -> bool:
-    """Whether both lists tell of the same absences, in the same order: quick to see, and true nearly always."""
-    return len(now) == len(before) and all(
-        one is other or (one.name == other.name and one.state is other.state and one.labels == other.labels)
-        for one, other in zip(now, before, strict=True)
-    )
-
-
 class Sinks:
     """All sinks as one: a sink that raises is told of, counted and passed over."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
+        self._parts: dict[str, str] = {}
 
     def write(self, batch: Batch) -> None:
         """Hand ``batch`` to every sink, in order."""
         batch = finite(batch)
+        part = self._parts.get(batch.component) or self._parts.setdefault(batch.component, f"(write {batch.component})")
         for sink in self._sinks:
-            self._guard(sink, f"write {batch.component}", partial(sink.write, batch))
+            try:
+                sink.write(batch)
+            except Exception as error:  # noqa: BLE001 - one sink must not cost another its batch
+                sink.trouble.failed(f"{type(error).__name__}: {error}", part)
+            else:
+                sink.trouble.healed(part)
 
     def flush(self, now: Instant) -> None:
         """Let every sink do what is due."""
         for sink in self._sinks:
-            self._guard(sink, "flush", partial(sink.flush, now))
+            self._guard(sink, "(flush)", partial(sink.flush, now))
 
     def close(self) -> None:
         """Close every sink."""
         for sink in self._sinks:
-            self._guard(sink, "close", sink.close)
+            self._guard(sink, "(close)", sink.close)
 
     def statuses(self) -> list[SinkStatus]:
         """How each sink fares."""
         return [SinkStatus(sink.name, sink.trouble.total, sink.trouble.problem) for sink in self._sinks]
 
     @staticmethod
-    def _guard(sink: Sink, what: str, action: Callable[[], None]) -> None:
-        part = f"({what})"
+    def _guard(sink: Sink, part: str, action: Callable[[], None]) -> None:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - one sink must not cost another its batch

@@ -36,7 +36,7 @@ def exporter_routes(renderer: Renderer, more: Mapping[str, Handler] | None = Non
         vary = ("Vary", "Accept, Accept-Encoding")
         if request.accepts_gzip():
             return Response(200, renderer.render_gzip(form), str(form), (vary, ("Content-Encoding", "gzip")))
-        return Response(200, renderer.render(form), str(form), (vary,))
+        return Response(200, renderer.parts(form), str(form), (vary,))
 
     def healthy(_request: Request) -> Response:
         return Response(200, b"ok\n")

@@ -79,11 +79,8 @@ def pick(component: str, readings: Mapping[str, Sequence[Metric]]) -> dict[str, 
     if rules is None:
         return {}
     picked: dict[str, Metric] = {}
-    for name, metrics in readings.items():
-        rule = rules.get(name)
-        if rule is None:
-            continue
-        for metric in metrics:
+    for name, rule in rules.items():
+        for metric in readings.get(name, ()):
             if rule.label is not None and (metric.labels is None or metric.labels.get(rule.label[0]) != rule.label[1]):
                 continue
             best = picked.get(rule.key)

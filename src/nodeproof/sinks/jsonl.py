@@ -16,8 +16,8 @@ import msgspec
 from nodeproof.clock import Clock, Instant
 from nodeproof.errors import WriteError
 from nodeproof.model.catalogue import CATALOGUE, Kind
-from nodeproof.model.metric import Batch, Labels, Metric, Missing
-from nodeproof.sinks.base import Trouble, same_absences
+from nodeproof.model.metric import Batch, Labels, Metric, Missing, same_absences
+from nodeproof.sinks.base import Trouble
 from nodeproof.sinks.jsonl_files import DataFiles, Limits, local_date
 
 __all__ = ["MISSING_STREAM", "Absence", "JsonLines"]
@@ -138,6 +138,11 @@ class JsonLines:
         """The day of which it was told that not every full set is kept."""
         self._lock = threading.Lock()
         self._encoder = msgspec.json.Encoder()
+
+    def go_on_from(self, other: "JsonLines | None") -> None:
+        """Remember what a sink of the same directory, closed by now, has written: only what changes is written again."""
+        if other is not None:
+            self._kept = other._kept  # noqa: SLF001 - another of this class
 
     def write(self, batch: Batch) -> None:
         """Write what is due of ``batch``. What cannot be written is counted, told of once, and tried again with the next one."""

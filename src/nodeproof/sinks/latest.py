@@ -35,6 +35,7 @@ class LatestStore:
         self._stale_after_s = stale_after_s
         self._lock = threading.Lock()
         self._batches: dict[str, Batch] = {}
+        self._tell: Callable[[Batch], None] | None = None
 
     @property
     def ready(self) -> bool:
@@ -46,6 +47,12 @@ class LatestStore:
         with self._lock:
             # A new dict, so that whoever holds the old one sees it unchanged.
             self._batches = {**self._batches, batch.component: batch}
+        if self._tell is not None:
+            self._tell(batch)
+
+    def tell(self, whom: Callable[[Batch], None] | None = None) -> None:
+        """Call ``whom`` with each batch from now on, once it is the newest; without one, nobody."""
+        self._tell = whom
 
     def flush(self, now: Instant) -> None:
         """Nothing is ever due."""

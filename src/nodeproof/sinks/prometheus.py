@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from nodeproof import __version__
 from nodeproof.clock import Instant, rfc3339_parse
 from nodeproof.model.catalogue import CATALOGUE, MetricSpec
-from nodeproof.model.metric import Batch, Labels, Metric
-from nodeproof.sinks.base import SinkStatus, same_absences
+from nodeproof.model.metric import Batch, Labels, Metric, same_absences
+from nodeproof.sinks.base import SinkStatus
 from nodeproof.sinks.exposition_names import Family, Format, Naming, family, header, series
 from nodeproof.sinks.latest import Entry, LatestStore
 
@@ -68,12 +68,12 @@ class _Plan(NamedTuple):
     samples: int
     multiply: list[tuple[int, float]]
     divide: list[tuple[int, float]]
-    templates: Mapping[Format, str]
+    templates: Mapping[Format, bytes]
     duplicates: int
     known: Mapping[tuple[str, int], tuple[Labels | None, str]]
     """Series text by metric name and identity of its labels, which are held here so that no other dict gets that identity."""
 
-    def pour(self, metrics: Sequence[Metric], form: Format) -> str:
+    def pour(self, metrics: Sequence[Metric], form: Format) -> bytes:
         # The plus sign makes a number of a truth value.
         values: list[float] = [+metric.value for metric in metrics]
         for place, factor in self.multiply:
@@ -91,10 +91,12 @@ class _Block(NamedTuple):
 
     batch: Batch
     plan: _Plan
-    missing: str
+    missing: bytes
     success: str
     """The sample that says when it was read; empty when the batch does not tell."""
-    pages: dict[Format, str]
+    pages: dict[Format, bytes]
+    asked: set[Format]
+    """Forms that somebody has asked for."""
 
 
 class Renderer:
@@ -118,7 +120,7 @@ class Renderer:
         self._blocks: dict[str, _Block] = {}
         self._owners: dict[str, str] = {of.name: "" for of in _OWN}
         self._duplicates_total = 0
-        self._bodies: dict[Format, tuple[object, str]] = {}
+        self._bodies: dict[Format, tuple[object, list[bytes]]] = {}
         self._packers: dict[Format, tuple[object, Any]] = {}
 
     @property
@@ -132,9 +134,26 @@ class Renderer:
 
     def render(self, form: Format) -> bytes:
         """The page."""
+        return b"".join(self.parts(form))
+
+    def parts(self, form: Format) -> list[bytes]:
+        """The page in pieces, to be written one after the other: joining them would move all of it once more."""
         with self._lock:
             entries = self._store.entries()
-            return (self._body(entries, form)[1] + self._tail(entries, form)).encode()
+            return [*self._body(entries, form)[1], self._tail(entries, form)]
+
+    def prepare(self, batch: Batch) -> None:
+        """Write the lines of a batch that has just been made, while its readings are in the processor's caches.
+
+        Only where its component's lines before were asked for: whoever asked once a cycle will ask again.
+        """
+        with self._lock:
+            kept = self._blocks.get(batch.component)
+            if kept is None or not kept.asked:
+                return
+            block = self._block(batch)
+            for form in kept.asked:
+                block.pages[form] = block.plan.pour(batch.metrics, form)
 
     def render_gzip(self, form: Format) -> bytes:
         """The page, compressed; what does not change between two batches is compressed once."""
@@ -145,13 +164,13 @@ class Renderer:
             if kept is None or kept[0] != state:
                 packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
                 # Flushed, so that a copy of the packer has nothing of the body left to give.
-                head = packer.compress(body.encode()) + packer.flush(zlib.Z_SYNC_FLUSH)
+                head = packer.compress(b"".join(body)) + packer.flush(zlib.Z_SYNC_FLUSH)
                 kept = self._packers[form] = (state, (head, packer))
             head, packer = kept[1]
             rest = packer.copy()
-            return head + rest.compress(self._tail(entries, form).encode()) + rest.flush()
+            return head + rest.compress(self._tail(entries, form)) + rest.flush()
 
-    def _body(self, entries: Mapping[str, Entry], form: Format) -> tuple[object, str]:
+    def _body(self, entries: Mapping[str, Entry], form: Format) -> tuple[object, list[bytes]]:
         """What depends on the batches alone, and a value that is equal while they are the same."""
         for component in [component for component in self._blocks if component not in entries]:
             self._disown(component)
@@ -161,25 +180,24 @@ class Renderer:
         kept = self._bodies.get(form)
         if kept is not None and kept[0] == state:
             return kept
-        parts = []
-        missing = []
+        parts: list[bytes] = []
+        missing: list[bytes] = []
         for entry, block in blocks:
             if entry.expired:
                 missing.append(_stale_line(entry.batch))
                 continue
             missing.append(block.missing)
+            block.asked.add(form)
             if form not in block.pages:
                 block.pages[form] = block.plan.pour(entry.batch.metrics, form)
             parts.append(block.pages[form])
-        lines = "".join(missing)
-        if lines:
-            parts += [header(_MISSING, form), lines]
-        parts += [header(_DUPLICATES, form), f"{_DUPLICATES.name} {self._duplicates_total}\n"]
-        parts += [header(_BUILD, form), f"{self._build} 1\n"]
-        kept = self._bodies[form] = (state, "".join(parts))
+        if any(missing):
+            parts += [header(_MISSING, form).encode(), *missing]
+        rest = f"{header(_DUPLICATES, form)}{_DUPLICATES.name} {self._duplicates_total}\n{header(_BUILD, form)}{self._build} 1\n"
+        kept = self._bodies[form] = (state, [*parts, rest.encode()])
         return kept
 
-    def _tail(self, entries: Mapping[str, Entry], form: Format) -> str:
+    def _tail(self, entries: Mapping[str, Entry], form: Format) -> bytes:
         """What is different each time."""
         parts = []
         if entries:
@@ -195,7 +213,7 @@ class Renderer:
             parts += [f"{series(_SINK_ERRORS.name, {'sink': status.name})} {status.errors_total}\n" for status in statuses]
         if form is Format.OPENMETRICS:
             parts.append("# EOF\n")
-        return "".join(parts)
+        return "".join(parts).encode()
 
     def _block(self, batch: Batch) -> _Block:
         kept = self._blocks.get(batch.component)
@@ -205,7 +223,7 @@ class Renderer:
         self._duplicates_total += plan.duplicates
         same = kept is not None and same_absences(batch.missing, kept.batch.missing)
         missing = kept.missing if kept is not None and same else _missing_lines(batch)
-        block = self._blocks[batch.component] = _Block(batch, plan, missing, _success_line(batch), {})
+        block = self._blocks[batch.component] = _Block(batch, plan, missing, _success_line(batch), {}, set())
         return block
 
     def _plan(self, batch: Batch, before: _Plan | None) -> _Plan:
@@ -263,7 +281,9 @@ def _assemble(
         order += [place for place, _ in places[name]]
         multiply += [(place, of.multiply) for place, _ in places[name] if of.multiply != 1]
         divide += [(place, of.divide) for place, _ in places[name] if of.divide != 1]
-    templates = {form: "".join([_percent(header(of, form)) + samples[name] for name, of in families.items()]) for form in Format}
+    templates = {
+        form: "".join([_percent(header(of, form)) + samples[name] for name, of in families.items()]).encode() for form in Format
+    }
     picker = operator.itemgetter(*order) if order else None
     return _Plan(shape, picker, len(order), multiply, divide, templates, duplicates, known)
 
@@ -277,7 +297,7 @@ def _percent(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _missing_lines(batch: Batch) -> str:
+def _missing_lines(batch: Batch) -> bytes:
     counts: dict[tuple[str, str], int] = {}
     for entry in batch.missing:
         key = (entry.name, str(entry.state))
@@ -287,14 +307,14 @@ def _missing_lines(batch: Batch) -> str:
             f"{series(_MISSING.name, {'component': batch.component, 'name': name, 'state': state})} {count}\n"
             for (name, state), count in counts.items()
         ]
-    )
+    ).encode()
 
 
-def _stale_line(batch: Batch) -> str:
+def _stale_line(batch: Batch) -> bytes:
     names = {metric.name for metric in batch.metrics} | {entry.name for entry in batch.missing}
     return "".join(
         [f"{series(_MISSING.name, {'component': batch.component, 'name': name, 'state': 'stale'})} 1\n" for name in sorted(names)]
-    )
+    ).encode()
 
 
 def _success_line(batch: Batch) -> str:

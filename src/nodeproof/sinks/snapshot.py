@@ -17,9 +17,9 @@ from nodeproof.clock import Clock, Instant, rfc3339
 from nodeproof.errors import SnapshotError, WriteError
 from nodeproof.host import atomic, locks
 from nodeproof.host.remade_file import RemadeFile
-from nodeproof.model.health import HealthScore
+from nodeproof.model.health import HealthScore, Verdict
 from nodeproof.model.metric import Batch, Metric, Missing
-from nodeproof.model.snapshot import SCHEMA_VERSION, CollectorInfo, GlobalSnapshot
+from nodeproof.model.snapshot import SCHEMA_VERSION, CollectorInfo
 from nodeproof.sinks.base import Trouble
 from nodeproof.sinks.history import DEFAULT_POINTS, ComponentHistory
 from nodeproof.sinks.snapshot_names import GLOBAL_FILE, component_file, component_of_file
@@ -172,6 +172,13 @@ class ComponentSnapshots:
         """Identity of the hardware behind ``component``, for its next file and all that follow. Raises SnapshotError."""
         self._component(component).specs.set_identity(specs)
 
+    def go_on_from(self, other: "ComponentSnapshots | None", components: Collection[str]) -> None:
+        """Take over histories and specs of ``components`` from a sink of this directory that was closed."""
+        for component, kept in (other._components if other is not None else {}).items():  # noqa: SLF001 - another of this class
+            if component in components:
+                kept.written = None
+                self._components[component] = kept
+
     def write(self, batch: Batch) -> None:
         """Write the file of the batch's component. A file that cannot be written is counted and told of once, never raised."""
         kept = self._component(batch.component)
@@ -225,6 +232,42 @@ class ComponentSnapshots:
         )
 
 
+class _GlobalFile(msgspec.Struct, frozen=True, kw_only=True):
+    """:class:`~nodeproof.model.snapshot.GlobalSnapshot` with the parts that are JSON already."""
+
+    session_id: str
+    timestamp: str
+    refresh_interval_ms: int
+    intervals_ms: msgspec.Raw | msgspec.UnsetType
+    health: msgspec.Raw
+    collectors: msgspec.Raw
+    system_specs: msgspec.Raw | msgspec.UnsetType
+    schema: int
+    sequence: int
+    stale_after_ms: int
+    boot_id: str
+    monotonic_s: float
+    pid: int
+    verdict: msgspec.Raw | msgspec.UnsetType
+    stopped: bool | msgspec.UnsetType
+
+
+class _Encoded:
+    """JSON of things that stay the same for many a file; made anew when another one is given."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[object, msgspec.Raw]] = {}
+
+    def raw(self, name: str, value: object) -> msgspec.Raw:
+        kept = self._kept.get(name)
+        if kept is None or kept[0] is not value:
+            kept = self._kept[name] = (value, msgspec.Raw(_encode(value)))
+        return kept[1]
+
+    def unless_empty(self, name: str, value: object) -> msgspec.Raw | msgspec.UnsetType:
+        return self.raw(name, value) if value else msgspec.UNSET
+
+
 class GlobalSnapshots:
     """Writes ``snapshot.json``."""
 
@@ -249,7 +292,15 @@ class GlobalSnapshots:
         self._collectors: list[CollectorInfo] = []
         self._intervals_ms: dict[str, int] = {}
         self._system_specs: list[Metric] = []
+        self._encoded = _Encoded()
         self._health: HealthScore | None = None
+        self._verdict: Verdict | None = None
+
+    def go_on_from(self, other: "GlobalSnapshots | None") -> None:
+        """Be the same session as a writer of this file that was closed."""
+        if other is not None:
+            self._session_id, self._sequence = other._session_id, other._sequence  # noqa: SLF001 - another of this class
+            self._system_specs = other._system_specs  # noqa: SLF001 - the same
 
     def set_collectors(self, collectors: Sequence[CollectorInfo]) -> None:
         """Which collectors there are."""
@@ -263,9 +314,9 @@ class GlobalSnapshots:
         """Identity of the node."""
         self._system_specs = list(specs)
 
-    def write(self, health: HealthScore) -> None:
-        """Write the file with this health. As for components: what cannot be written is counted and told of once."""
-        self._health = health
+    def write(self, health: HealthScore, verdict: Verdict | None = None) -> None:
+        """Write the file with this health and the verdict on it. What cannot be written is counted and told of once."""
+        self._health, self._verdict = health, verdict
         self._put(health, stopped=False)
 
     def close(self, *, handed_on: bool = False) -> None:
@@ -280,21 +331,23 @@ class GlobalSnapshots:
     def _put(self, health: HealthScore, *, stopped: bool) -> None:
         self._sequence += 1
         now = self._clock.now()
-        snapshot = GlobalSnapshot(
+        same = self._encoded
+        snapshot = _GlobalFile(
             session_id=self._session_id,
             timestamp=rfc3339(now.wall_s),
             refresh_interval_ms=round(self.interval_s * 1000),
-            intervals_ms=self._intervals_ms,
-            health=health,
-            collectors=self._collectors,
-            system_specs=self._system_specs,
+            intervals_ms=same.unless_empty("intervals_ms", self._intervals_ms),
+            health=same.raw("health", health),
+            collectors=same.raw("collectors", self._collectors),
+            system_specs=same.unless_empty("system_specs", self._system_specs),
             schema=SCHEMA_VERSION,
             sequence=self._sequence,
             stale_after_ms=round(global_stale_after_s(self.interval_s) * 1000),
             boot_id=self._origin.boot_id,
             monotonic_s=round(now.mono_s, 3),
             pid=self._origin.pid,
-            stopped=stopped,
+            verdict=same.unless_empty("verdict", self._verdict),
+            stopped=stopped or msgspec.UNSET,
         )
         try:
             if self._renew is not None:

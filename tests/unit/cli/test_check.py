@@ -12,6 +12,7 @@ import pytest
 from nodeproof.cli.commands import check
 from nodeproof.cli.main import main
 from nodeproof.model.health import Finding, Grade, HealthScore, Reading, Severity
+from nodeproof.sinks import last_verdict
 from support.batches import health
 from support.node import bare, healthy
 from support.observed import HOSTILE, live_directory, steers
@@ -75,7 +76,32 @@ def test_no_daemon_and_one_that_was_stopped(home: dict[str, str], tmp_path: Path
     assert ask(home, capsys) == (3, f"UNKNOWN: daemon stopped: process {os.getpid()} was stopped in good order")
 
 
-def test_a_daemon_that_has_written_nothing_yet(home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_daemon_whose_files_hold_no_answer_is_judged_here(
+    home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with live_directory(tmp_path / "snapshot", healthy()) as whole:
+        whole.write(warning("/ is 99 % full"))
+        assert ask(home, capsys) == (1, "WARNING: score 97 Good, 100% of what applies was read; / is 99 % full")
+        (tmp_path / "snapshot" / "snapshot.json").write_bytes(
+            (tmp_path / "snapshot" / "snapshot.json").read_bytes().replace(b'"findings":[', b'"findings":[3,')
+        )
+        code, line = ask(home, capsys)
+    assert code == 3
+    assert " holds no snapshot: Expected `object`, got `int` - at `$.health.findings[0]`" in line
+
+
+def test_a_directory_named_by_a_file(home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "n.yaml"
+    for text, folder in [("snapshot: {dir: %s/there}\n", "there"), ("snapshot: {enabled: true}\nfeatures: [web]\n", "snapshot")]:
+        file.write_text(text.replace("%s", str(tmp_path)))
+        with live_directory(tmp_path / folder, healthy(), health(97)):
+            assert ask({**home, "NODEPROOF_CONFIG": str(file)}, capsys)[0] == 0
+
+
+def test_a_daemon_that_has_written_nothing_yet(
+    home: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(last_verdict, "_PATIENCE_S", 0.1)
     with live_directory(tmp_path / "snapshot", bare(), health()):
         (tmp_path / "snapshot" / "snapshot.json").unlink()
         code, line = ask(home, capsys)
@@ -120,7 +146,7 @@ def test_an_error_of_our_own_is_unknown(
     def fail(_: str) -> object:
         raise KeyError(HOSTILE)
 
-    monkeypatch.setattr(check, "read_state", fail)
+    monkeypatch.setattr(check, "last_verdict", fail)
     code, line = ask(home, capsys)
     assert code == 3
     assert line.startswith("UNKNOWN: an error of nodeproof itself: KeyError: ")

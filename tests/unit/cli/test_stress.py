@@ -7,12 +7,11 @@ import msgspec
 import pytest
 
 from nodeproof.cli.main import main
-from nodeproof.cli.stress_progress import QuietProgress, box_text, make_progress, progress_text
+from nodeproof.cli.stress_progress import QuietProgress, box_text, live_text, make_progress, progress_text
 from nodeproof.cli.stress_report import duration_text, label, print_report, value_text
 from nodeproof.model.hardware import LiveSample
 from nodeproof.model.job import Report, Status
-from nodeproof.stress.job import Live
-from nodeproof.stress.workloads.heartbeat import Heartbeat
+from nodeproof.model.live_job import LiveJob, LivePhase
 from support.stress import make_manager, make_settings, run_job, write_dispatcher
 
 
@@ -43,21 +42,30 @@ def test_values_have_two_decimals_or_none(value: float, text: str) -> None:
     assert value_text(value) == text
 
 
-def beat(**changes: object) -> Heartbeat:
-    plain = {"workload": "hpl", "phase": "factor", "done": 7.0, "total": 62.0, "elapsed_s": 4.0}
-    return msgspec.convert(plain | changes, Heartbeat)
+def phase(**changes: object) -> LivePhase:
+    plain = {"name": "factor", "done": 7.0, "total": 62.0, "unit": "panels"}
+    return msgspec.convert(plain | changes, LivePhase)
 
 
-def live(word: Heartbeat | None, box: LiveSample | None = None) -> Live:
-    return Live("aa", "hpl", 1, 2, 4.0, 60.0, word, box)
+def live(word: LivePhase | None, box: LiveSample | None = None) -> LiveJob:
+    return LiveJob(job_id="aa", at=1.0, item="hpl", number=1, items=2, elapsed_s=4.0, timeout_s=60.0, phase=word, box=box)
+
+
+def test_who_looks_once_gets_a_line() -> None:
+    assert live_text(live(None)) == "hpl (1 of 2), 4 s of at most 60 s: starting"
+    hot = LiveSample(at=1.0, mono_s=1.0, cpu_temp_c=61.0)
+    word = phase(rate=88.31, rate_unit="GFLOP/s", eta_s=31.4)
+    assert live_text(live(word, hot)) == (
+        "hpl (1 of 2), 4 s of at most 60 s: factor 88.31 GFLOP/s, 7 of 62 panels, about 31 s to go; 61 °C"
+    )
 
 
 def test_progress_tells_phase_and_rate() -> None:
     assert progress_text(live(None)) == "starting"
-    assert progress_text(live(beat())) == "factor"
-    assert progress_text(live(beat(rate=88.31, rate_unit="GFLOP/s"))) == "factor 88.31 GFLOP/s"
-    assert progress_text(live(beat(rate=1.4381e10, rate_unit="FLOP/s"))) == "factor 14.38 GFLOP/s"
-    assert progress_text(live(beat(rate=12.0, rate_unit="B/s"))) == "factor 12 B/s"
+    assert progress_text(live(phase())) == "factor"
+    assert progress_text(live(phase(rate=88.31, rate_unit="GFLOP/s"))) == "factor 88.31 GFLOP/s"
+    assert progress_text(live(phase(rate=1.4381e10, rate_unit="FLOP/s"))) == "factor 14.38 GFLOP/s"
+    assert progress_text(live(phase(rate=12.0, rate_unit="B/s"))) == "factor 12 B/s"
 
 
 def test_the_box_tells_what_can_be_read_and_nothing_else() -> None:
@@ -95,7 +103,7 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     with make_progress() as progress:
         progress.show(None)
         progress.show(live(None))
-        progress.show(live(beat(rate=88.31, rate_unit="GFLOP/s"), LiveSample(at=1.0, mono_s=1.0, cpu_temp_c=70.0)))
+        progress.show(live(phase(rate=88.31, rate_unit="GFLOP/s"), LiveSample(at=1.0, mono_s=1.0, cpu_temp_c=70.0)))
     assert "hpl (1 of 2)" in terminal.text
     assert "factor 88.31 GFLOP/s" in terminal.text
     assert "70 °C" in terminal.text
@@ -221,8 +229,7 @@ def test_a_damaged_history_is_named_and_ends_with_1(tmp_path: Path, report: Repo
 def test_the_record_of_an_item_is_shown_with_what_ran(tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]) -> None:
     environ = {**environment(tmp_path), "NODEPROOF_DATA_DIR": str(tmp_path / "data")}
     # The test's manager keeps its records below "state"; the command line looks below its own state directory.
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "stress").symlink_to(tmp_path / "state")
+    (tmp_path / "data").symlink_to(tmp_path / "state")
     run_id = report.benchmarks[0].run_id
     assert main(["stress", "show", run_id, "-o", "table"], environ) == 0
     shown = capsys.readouterr().out

@@ -123,7 +123,7 @@ def test_every_problem_is_reported_at_once() -> None:
         (b"features: web", "'web' is no list; write [a, b]"),
         (b"features: [web, web]", "'web' stands twice"),
         (b"faultsub: {webhook_retry: true}", "True is no whole number"),
-        (b"faultsub: {webhook_retry: 101}", "101 is not within 0 and 100"),
+        (b"faultsub: {webhook_retry: 100001}", "100001 is not within 0 and 100000"),
         (b"health: {weight_scheme: heavy}", "'heavy' is none of auto, cpu_only"),
         (b"stress: {benchmarks: {linpak: {}}}", "unknown name (known: gpu_burn"),
     ],

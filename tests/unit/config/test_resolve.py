@@ -2,7 +2,8 @@
 
 import pytest
 
-from nodeproof.config.resolve import defaults, find
+from nodeproof.config.places import find
+from nodeproof.config.resolve import defaults
 from nodeproof.errors import ConfigError
 
 

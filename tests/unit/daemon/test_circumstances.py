@@ -11,11 +11,12 @@ from nodeproof.config.loader import load_text
 from nodeproof.config.schema import Config
 from nodeproof.daemon import circumstances as module
 from nodeproof.daemon.assembly import Absent, CollectorEntry
-from nodeproof.daemon.circumstances import Check, Standing, circumstances, user_name
+from nodeproof.daemon.circumstances import Check, Standing, circumstances
 from nodeproof.daemon.once import Observation
 from nodeproof.errors import Absence
 from nodeproof.host.machine import Machine
 from nodeproof.host.recorded import recorded_machine
+from nodeproof.host.users import user_name
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.model.snapshot import DaemonState, DaemonVerdict, Evidence
 from support.batches import health

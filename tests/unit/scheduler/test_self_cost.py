@@ -10,6 +10,7 @@ from nodeproof.host import own_process
 from nodeproof.model.catalogue import component_specs
 from nodeproof.scheduler.loop import CollectorCost
 from nodeproof.scheduler.self_cost import COMPONENT, SelfCost
+from nodeproof.sinks.base import SinkStatus
 from support.verdict import HEALTH
 
 COST = CollectorCost(
@@ -17,8 +18,11 @@ COST = CollectorCost(
 )
 
 
+SINKS = [SinkStatus("jsonl", 3, "no space"), SinkStatus("snapshot", 2, "")]
+
+
 def test_every_figure_of_a_collector_is_there() -> None:
-    batch = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 4, lambda: HEALTH).collect()
+    batch = SelfCost(SystemClock(), lambda: {"cpu": COST}, lambda: 4, lambda: HEALTH, lambda: SINKS).collect()
     found = {metric.name: (metric.value, metric.unit) for metric in batch.metrics if metric.labels == {"collector": "cpu"}}
     assert found == {
         "collector_cycles_total": (7, "count"),
@@ -31,6 +35,8 @@ def test_every_figure_of_a_collector_is_there() -> None:
         "collector_failing": (1, ""),
     }
     assert {metric.name for metric in batch.metrics} == set(component_specs(COMPONENT))
+    failing = {metric.labels["sink"]: metric.value for metric in batch.metrics if metric.name == "sink_failing" and metric.labels}
+    assert failing == {"jsonl": 1, "snapshot": 0}
     assert next(metric.value for metric in batch.metrics if metric.name == "commands_total") == 4
 
 

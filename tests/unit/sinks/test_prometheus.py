@@ -329,7 +329,7 @@ def test_an_unchanged_component_is_not_written_anew(monkeypatch: pytest.MonkeyPa
     poured: list[int] = []
     real = prometheus._Plan.pour
 
-    def pour(self: prometheus._Plan, metrics: Sequence[Metric], form: Format) -> str:
+    def pour(self: prometheus._Plan, metrics: Sequence[Metric], form: Format) -> bytes:
         poured.append(len(metrics))
         return real(self, metrics, form)
 

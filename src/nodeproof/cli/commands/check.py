@@ -1,18 +1,20 @@
-"""``nodeproof check``: the last verdict of the daemon, for a scheduler's prolog."""
+"""``nodeproof check``: the last verdict of the daemon, for a scheduler's prolog.
+
+It runs before every job, so it loads next to nothing: no structs, no rules, and a YAML parser only where there is a file.
+"""
 
 import argparse
+import json
 import os
 import sys
 
-from nodeproof.cli.options import load_config
-from nodeproof.cli.output import drop_output, print_json
+from nodeproof.cli.places import snapshot_directory
+from nodeproof.cli.quiet import drop_output
 from nodeproof.cli.table import printable
 from nodeproof.errors import NodeproofError
-from nodeproof.health.grades import verdict
-from nodeproof.model.health import HealthScore, Verdict
-from nodeproof.model.snapshot import DaemonVerdict
+from nodeproof.model.answer import Answer, unknown
+from nodeproof.sinks.last_verdict import last_verdict
 from nodeproof.sinks.snapshot_names import GLOBAL_FILE
-from nodeproof.sinks.snapshot_reader import read_global, read_state
 
 __all__ = ["run"]
 
@@ -22,16 +24,18 @@ _LINE_LIMIT = 400
 def run(options: argparse.Namespace) -> int:
     """Print one line; exit 0 sound, 1 warning, 2 critical, 3 when it cannot be told, whatever the cause."""
     try:
-        answer = _verdict(load_config(options).snapshot.dir)
+        directory = snapshot_directory(options)
+        answer = last_verdict(directory) or _judged_anew(directory)
     except NodeproofError as error:
-        answer = verdict(None, problem="; ".join(str(error).splitlines()))
+        answer = unknown("; ".join(str(error).splitlines()))
     except Exception as error:  # noqa: BLE001 - the exit code of a traceback would read as a warning
-        answer = verdict(None, problem=f"an error of nodeproof itself: {type(error).__name__}: {error}")
+        answer = unknown(f"an error of nodeproof itself: {type(error).__name__}: {error}")
     try:
-        if options.output == "json":
-            print_json(answer)
-        else:
-            print(printable(answer.line, _LINE_LIMIT))
+        print(
+            json.dumps(answer._asdict(), separators=(",", ":"))
+            if options.output == "json"
+            else printable(answer.line, _LINE_LIMIT)
+        )
         sys.stdout.flush()
     except OSError:
         # The exit code is the answer: a reader that has gone, or a full disk, must not change it.
@@ -39,9 +43,10 @@ def run(options: argparse.Namespace) -> int:
     return answer.exit_code
 
 
-def _verdict(directory: str) -> Verdict:
-    state = read_state(directory)
-    if state.verdict is not DaemonVerdict.RUNNING:
-        return verdict(None, problem=f"daemon {state.verdict}: {state.reason}")
-    score: HealthScore = read_global(os.path.join(directory, GLOBAL_FILE)).health
-    return verdict(score)
+def _judged_anew(directory: str) -> Answer:
+    """The verdict on the health in the file of a daemon that left none. Raises SnapshotError."""
+    from nodeproof.health.grades import verdict  # noqa: PLC0415 - dear, and no daemon of this version needs it
+    from nodeproof.sinks.snapshot_reader import read_global  # noqa: PLC0415 - the same
+
+    found = verdict(read_global(os.path.join(directory, GLOBAL_FILE)).health)
+    return Answer(found.exit_code, found.word, found.line)

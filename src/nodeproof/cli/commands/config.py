@@ -82,4 +82,4 @@ def _flat(path: str, value: object) -> list[tuple[str, str]]:
         return [row for key, inner in value.items() for row in _flat(f"{path}.{key}", inner)]
     if isinstance(value, list | tuple):
         return [(path, ", ".join(map(str, value)) or "-")]
-    return [(path, "-" if value in (None, {}) else str(value))]
+    return [(path, "-" if value in (None, {}, "") else str(value))]

@@ -10,10 +10,11 @@ from nodeproof.cli.output import print_json
 from nodeproof.cli.table import print_table, printable
 from nodeproof.clock import SystemClock
 from nodeproof.daemon.assembly import assemble
-from nodeproof.daemon.circumstances import Check, Standing, circumstances, user_name
+from nodeproof.daemon.circumstances import Check, Standing, circumstances
 from nodeproof.daemon.diagnosis import Cause, Diagnosis, diagnose
 from nodeproof.daemon.once import observe_once
 from nodeproof.host.machine import Machine
+from nodeproof.host.users import user_name
 
 __all__ = ["run"]
 

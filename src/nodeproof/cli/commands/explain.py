@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nodeproof.cli.commands.collect import labels_text, observe
+from nodeproof.cli.fault_explain import explain_fault, is_event_rule
 from nodeproof.cli.options import load_config
 from nodeproof.cli.output import print_json
 from nodeproof.cli.table import print_table, printable
@@ -40,6 +41,8 @@ class _Look(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Print every rule's id, or all there is to say about one. Raises UsageError for a rule that does not exist."""
+    if options.rule is not None and is_event_rule(options.rule):
+        return explain_fault(options)
     config = load_config(options)
     evaluator = Evaluator(config.health.ruleset, config.health.weight_scheme, confirm=False)
     if options.rule is None:

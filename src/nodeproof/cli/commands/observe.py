@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     notifier = Notifier()
     log.setup(options.log_level, journal="JOURNAL_STREAM" in options.environ)
     root = machine_root(options)
-    page = Page()
+    page = Page(options)
 
     def load() -> Config:
         config = load_config_apart(options)

@@ -12,7 +12,7 @@ from nodeproof.cli.table import print_table, printable_lines
 from nodeproof.errors import RecordError
 from nodeproof.model.job import Report
 from nodeproof.stress.compare import compare_reports
-from nodeproof.stress.manager import Manager
+from nodeproof.stress.facade import StressFacade
 
 __all__ = ["run"]
 
@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
 run = told("compare", _run)
 
 
-def _report(manager: Manager, name: str) -> Report:
+def _report(manager: StressFacade, name: str) -> Report:
     """A job by its id, or out of a file. Raises JobNotFound and RecordError."""
     if os.sep not in name and not name.endswith(".json"):
         return manager.job(name)

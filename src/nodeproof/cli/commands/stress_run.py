@@ -11,7 +11,7 @@ from nodeproof.cli.stress_report import print_report
 from nodeproof.errors import UsageError
 from nodeproof.host.signals import Signals
 from nodeproof.model.job import Report, Status
-from nodeproof.stress.manager import Manager, RunOptions
+from nodeproof.stress.facade import RunOptions, StressFacade
 from nodeproof.stress.problems import Busy
 from nodeproof.units import parse_duration
 
@@ -26,13 +26,13 @@ _STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def _run(options: argparse.Namespace) -> int:
     names = _names(options)
     timeout_s = _timeout(options)
-    if options.seconds < 0:
+    if options.seconds is not None and options.seconds < 1:
         raise UsageError(f"--seconds {options.seconds}: expected 1 or more")
     manager = make_manager(options)
     with Signals(*_STOP) as signals:
         try:
             report = manager.start_with_options(
-                names, RunOptions(timeout_s=timeout_s, plan=plan_of(options), seconds=options.seconds)
+                names, RunOptions(timeout_s=timeout_s, plan=plan_of(options), seconds=options.seconds or 0)
             )
         except Busy as busy:
             complain("run", _busy_text(busy))
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
 run = told("run", _run)
 
 
-def _follow(manager: Manager, report: Report, signals: Signals) -> tuple[Report, bool]:
+def _follow(manager: StressFacade, report: Report, signals: Signals) -> tuple[Report, bool]:
     """Until the job has ended; whether it was killed. The first signal cancels, a second one kills."""
     stopped = killed = False
     with make_progress() as progress:

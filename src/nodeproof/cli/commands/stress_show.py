@@ -2,12 +2,16 @@
 
 import argparse
 
+import msgspec
+
 from nodeproof.cli.output import print_json
 from nodeproof.cli.stress_manager import as_json, complain, make_manager, told
 from nodeproof.cli.stress_report import print_report
 from nodeproof.cli.table import print_table, printable_lines
+from nodeproof.model.hardware import HardwareReport
+from nodeproof.model.run import Json
 from nodeproof.runs.store import StoredRun
-from nodeproof.stress.manager import Manager
+from nodeproof.stress.facade import StressFacade
 
 __all__ = ["run"]
 
@@ -29,8 +33,8 @@ def _run(options: argparse.Namespace) -> int:
 run = told("show", _run)
 
 
-def _show_run(manager: Manager, options: argparse.Namespace) -> int:
-    stored = manager.runs.inspect(options.id)
+def _show_run(manager: StressFacade, options: argparse.Namespace) -> int:
+    stored = manager.inspect(options.id)
     for problem in stored.problems:
         complain("show", problem)
     if as_json(options):
@@ -38,6 +42,21 @@ def _show_run(manager: Manager, options: argparse.Namespace) -> int:
     else:
         _print_run(stored)
     return 1 if stored.problems else 0
+
+
+def _box(state: Json | None) -> list[str]:
+    """The box before and after, and whether it was fit."""
+    if state is None:
+        return []
+    report = msgspec.convert(state, HardwareReport)
+    lines = [f"box before: {report.before.one_line()}"]
+    if report.after is not None:
+        lines.append(f"box after:  {report.after.one_line()}")
+    if report.postcheck is not None:
+        lines.append(f"box while it ran: {report.postcheck.validity}")
+    if report.sampler is not None:
+        lines.append(f"looked at {report.sampler.samples} times, for {report.sampler.cpu_share:.2%} of the allowed CPU time")
+    return lines
 
 
 def _print_run(stored: StoredRun) -> None:
@@ -49,6 +68,8 @@ def _print_run(stored: StoredRun) -> None:
         print_table(
             ("Metric", "Value"), [(key, f"{value:.6g}") for key, value in sorted(record.frame.metrics.items())], right=(1,)
         )
+    for line in _box(record.frame.hardware_state):
+        print(printable_lines(f"  {line}"))
     for warning in record.warnings:
         print(printable_lines(f"  warning: {warning}"))
     print_table(

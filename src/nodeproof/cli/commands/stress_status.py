@@ -4,7 +4,9 @@ import argparse
 
 from nodeproof.cli.output import print_json
 from nodeproof.cli.stress_manager import as_json, make_manager, told
+from nodeproof.cli.stress_progress import live_text
 from nodeproof.cli.stress_report import print_report
+from nodeproof.cli.table import printable_lines
 from nodeproof.stress.problems import JobNotFound
 
 __all__ = ["run"]
@@ -19,6 +21,9 @@ def _run(options: argparse.Namespace) -> int:
         print_json(report, indent=2)
     else:
         print_report(report)
+        live = None if report.status.is_final else manager.live()
+        if live is not None and live.job_id == report.job_id:
+            print(printable_lines(live_text(live)))
     return 0
 
 

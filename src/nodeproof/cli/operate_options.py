@@ -1,0 +1,97 @@
+"""Options of the commands that install, deploy and look after nodeproof itself."""
+
+import argparse
+
+__all__ = ["add_assets", "add_install", "add_reader", "add_runner", "add_uninstall"]
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "-output", "--output", choices=("table", "json"), default="table", help="form of the output (default: table)"
+    )
+
+
+def _place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plan", action="store_true", help="say what would be changed, and change nothing")
+    parser.add_argument("--into", metavar="DIR", help="a staging directory in place of /; no program is run then")
+    _output(parser)
+
+
+def add_install(parser: argparse.ArgumentParser) -> None:
+    """``install``."""
+    parser.add_argument(
+        "--services", metavar="LIST", help="parts with commas between them: daemon, reader, runner, web (default: all)"
+    )
+    parser.add_argument("--program", metavar="FILE", help="the nodeproof that services run (default: this one)")
+    parser.add_argument("--no-start", action="store_true", help="write everything and start nothing")
+    parser.add_argument("--force", action="store_true", help="replace files that were changed by hand; a copy is kept")
+    _place(parser)
+
+
+def add_uninstall(parser: argparse.ArgumentParser) -> None:
+    """``uninstall``."""
+    _place(parser)
+
+
+def add_reader(parser: argparse.ArgumentParser) -> None:
+    """``reader``."""
+    parser.add_argument(
+        "--user", action="append", default=[], metavar="NAME", help="user who may ask beside root; may be given again"
+    )
+    parser.add_argument("--socket", metavar="FILE", help="where to listen when no service manager hands a socket over")
+
+
+def add_runner(parser: argparse.ArgumentParser) -> None:
+    """``runner``."""
+    parser.add_argument(
+        "action", nargs="?", choices=("serve", "describe", "run"), default="serve", help="serve is the default; the others ask"
+    )
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="stream, hpl or hpcg: what to describe or run")
+    parser.add_argument("-socket", "--socket", metavar="FILE", help="the socket (default: /run/nodeproof-runner/runner.sock)")
+    parser.add_argument(
+        "-socket-mode", "--socket-mode", default="0660", metavar="OCTAL", help="mode of the socket (default: 0660)"
+    )
+    parser.add_argument(
+        "--operators",
+        metavar="LIST",
+        help="users, and groups with a %% before them, who may start and cancel beside root and the runner's own user",
+    )
+    parser.add_argument("--viewers", metavar="LIST", help="the same for those who may only look")
+
+
+def add_assets(parser: argparse.ArgumentParser) -> None:
+    """``assets``."""
+    parser.add_argument(
+        "action", choices=("build", "verify"), help="build: make and install; verify: hash what was installed anew"
+    )
+    for name, what in (
+        ("stream", "stream.c, a directory or an archive"),
+        ("hpl", "a directory or an archive"),
+        ("hpcg", "the same"),
+    ):
+        parser.add_argument(f"--{name}-src", default="", metavar="PATH", help=f"source of {name.upper()}: {what}")
+    for name, file in (("hpl", "HPL.dat"), ("hpcg", "hpcg.dat")):
+        parser.add_argument(f"--{name}-dat", default="", metavar="FILE", help=f"{file} to install (default: the source's own)")
+    parser.add_argument(
+        "--output-root", default="/opt/nodeproof-stress/runtime", metavar="DIR", help="(default: /opt/nodeproof-stress/runtime)"
+    )
+    parser.add_argument(
+        "--build-root",
+        default="/var/tmp/nodeproof-stress-build",  # noqa: S108 - made with mode 0750, and locked
+        metavar="DIR",
+        help="kept between builds, so that one that was stopped goes on (default: /var/tmp/nodeproof-stress-build)",
+    )
+    for tool, path in (("cc", "gcc"), ("cxx", "g++"), ("mpicc", "mpicc"), ("mpicxx", "mpicxx"), ("mpirun", "mpirun")):
+        parser.add_argument(f"--{tool}", default=f"/usr/bin/{path}", metavar="FILE", help=f"(default: /usr/bin/{path})")
+    parser.add_argument(
+        "--openblas-include", default="", metavar="DIR", help="directory of cblas.h (default: the compiler's own)"
+    )
+    parser.add_argument("--openblas-lib", default="", metavar="DIR", help="where libopenblas.so is (default: the linker's own)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="at once (default: one a processor)")
+    parser.add_argument("--stream-array-size", type=int, default=80_000_000, metavar="N", help="(default: 80000000)")
+    parser.add_argument("--stream-ntimes", type=int, default=10, metavar="N", help="(default: 10)")
+    parser.add_argument("--only", metavar="LIST", help="stream, hpl, hpcg with commas between them (default: all)")
+    parser.add_argument("--skip", metavar="LIST", help="the same, to be left out; wins over --only")
+    parser.add_argument("--force", action="store_true", help="replace what is installed already")
+    parser.add_argument("--manifest", default="", metavar="FILE", help="of verify (default: beside --output-root)")
+    _output(parser)
