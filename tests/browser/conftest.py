@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from nodeproof.stress.manager import Manager
+from nodeproof.web.backstage import Makers
 from nodeproof.web.server import WebServer
+from support.page_documents import Answers, doctor_output
+from support.stress import make_manager, make_settings, write_dispatcher
 from support.web import Written, serving
 
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium of this machine."""
+    """Chromium of this machine; gone with its event loop before other tests look at their processes or run loops of their own."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("chromium is not installed")
@@ -44,9 +48,15 @@ def written(tmp_path: Path) -> Iterator[Written]:
 
 
 @pytest.fixture
-def server(written: Written) -> Iterator[WebServer]:
+def manager(tmp_path: Path) -> Manager:
+    """Stress jobs through a dispatcher that answers at once."""
+    return make_manager(make_settings(tmp_path, write_dispatcher(tmp_path / "benchmark_check.sh")))
+
+
+@pytest.fixture
+def server(written: Written, manager: Manager) -> Iterator[WebServer]:
     """The page over it."""
-    with serving(written.folder) as found:
+    with serving(written.folder, makers=Makers(manager=lambda: manager, doctor=doctor_output)) as found:
         yield found
 
 
@@ -56,7 +66,16 @@ def open_page(browser: Browser, server: WebServer) -> Iterator[OpenPage]:
     said: list[str] = []
     contexts = []
 
-    def go(path: str = "", *, width: int = 1280, height: int = 900, may_complain: bool = False, **options: str) -> Page:
+    def go(
+        path: str = "",
+        *,
+        width: int = 1280,
+        height: int = 900,
+        may_complain: bool = False,
+        but: str = "",
+        answers: Answers | None = None,
+        **options: str,
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             **{"locale": "en-US", **options},  # type: ignore[arg-type]  # handed on
@@ -64,9 +83,13 @@ def open_page(browser: Browser, server: WebServer) -> Iterator[OpenPage]:
         contexts.append(context)
         page = context.new_page()
         if not may_complain:
-            page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+            page.on(
+                "console", lambda message: None if but and but in message.text else said.append(f"{message.type}: {message.text}")
+            )
         page.on("pageerror", lambda error: said.append(str(error)))
         page.set_default_timeout(8000)
+        if answers is not None:
+            answers.install(page)
         page.goto(server.url + path)
         return page
 

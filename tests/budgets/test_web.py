@@ -19,9 +19,6 @@ RESIDENT_LIMIT = 40 * 1024 * 1024
 READERS = 20
 READERS_LIMIT = 0.01
 """Of a core."""
-READERS_CEILING = 0.025
-RESIDENT_CEILING = 44 * 1024 * 1024
-"""What no busy machine explains; between limit and ceiling the end of the run says so."""
 WINDOW_S = 4.0
 WINDOWS = 3
 """The best of so many: what a neighbour on a busy machine costs is not ours."""
@@ -111,19 +108,25 @@ def port_of(daemon: Daemon) -> int:
     return int(daemon.config.read_text("utf-8").split("127.0.0.1:")[-1].split()[0].strip("'"))
 
 
-def test_resident_memory_with_the_page(daemon: Daemon, absent_here: list[str]) -> None:
+def test_resident_memory_with_the_page(daemon: Daemon) -> None:
     port = port_of(daemon)
     with started("up", daemon.config, port) as process, readers(port, 2):
-        for path in ("/", "/static/js/main.js", "/static/vendor/uplot.js", "/api/snapshot", "/api/dfee", "/api/catalogue"):
+        for path in (
+            "/",
+            "/static/js/main.js",
+            "/static/vendor/uplot.js",
+            "/api/snapshot",
+            "/api/dfee",
+            "/api/stress/live",
+            "/api/faults/active",
+        ):
             assert fetch(port, path) == 200
         time.sleep(1.0)
         resident = resident_bytes(process.pid)
-    if resident > RESIDENT_LIMIT:
-        absent_here.append(f"memory of a daemon with the page: {resident / 2**20:.1f} MiB here, over 40")
-    assert resident <= RESIDENT_CEILING, f"{resident / 2**20:.1f} MiB"
+    assert resident <= RESIDENT_LIMIT, f"{resident / 2**20:.1f} MiB"
 
 
-def test_cpu_time_of_twenty_readers(daemon: Daemon, absent_here: list[str]) -> None:
+def test_cpu_time_of_twenty_readers(daemon: Daemon) -> None:
     daemon.start()
     port = port_of(daemon)
     with started("web", daemon.config, port) as process, readers(port, READERS):
@@ -133,12 +136,10 @@ def test_cpu_time_of_twenty_readers(daemon: Daemon, absent_here: list[str]) -> N
             before, began = cpu_s(process.pid), time.monotonic()
             time.sleep(WINDOW_S)
             shares.append((cpu_s(process.pid) - before) / (time.monotonic() - began))
-    if min(shares) > READERS_LIMIT:
-        absent_here.append(f"CPU of the page with {READERS} readers: {100 * min(shares):.2f} % of a core here, over 1 %")
-    assert min(shares) <= READERS_CEILING, shares
+    assert min(shares) <= READERS_LIMIT, shares
 
 
 def test_a_daemon_alone_loads_nothing_of_the_page() -> None:
-    code = "import sys, nodeproof.cli.commands.observe; print(sorted({'asyncio', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    code = "import sys, nodeproof.cli.commands.observe; print(sorted({'asyncio', 'h11', 'ssl'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], env=untraced(environment()), capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -27,6 +27,8 @@ LARGE = frozenset({"aarch64-kunpeng", "bare-x86-256cpu"})
 
 CONTRACT_NAMES = {
     "nodeproof_cpu_process_count": "name of the reference (observe.md 1.2)",
+    "nodeproof_gpu_device_count": "counts devices, and is what the scheme of health is chosen by",
+    "nodeproof_npu_device_count": "counts devices, and is what the scheme of health is chosen by",
     "nodeproof_network_connection_count": "name of the reference (observe.md 1.7)",
     "nodeproof_network_error_count": "name of the reference (observe.md 1.7)",
 }

@@ -29,3 +29,11 @@ def make_daemon(tmp_path: Path) -> Iterator[MakeDaemon]:
 def daemon(make_daemon: MakeDaemon) -> Daemon:
     """One daemon, not yet started."""
     return make_daemon()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Real programs start here, each with a tracer of its own where coverage is measured: the usual limit is too short."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(60))

@@ -19,6 +19,7 @@ from nodeproof.errors import CommandError, CommandFailure, WriteError
 from nodeproof.host import containment
 from nodeproof.host.cgroups import JobCgroup, own_groups
 from nodeproof.host.containment import Contained, Containment, new_token
+from nodeproof.host.job_board import Board
 from nodeproof.host.job_recovery import Fate, recover
 from nodeproof.host.process_tree import TOKEN_VARIABLE
 from nodeproof.model.process import Ended, EndKind, Limits
@@ -64,6 +65,25 @@ def wait_until(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come about in 10 s"
         time.sleep(0.005)
+
+
+# ---- how it starts
+
+
+def test_a_program_that_has_ended_before_its_owner_comes_to_look_was_started(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that is busy the owner may read the first news of a short program only after its last."""
+    read = Board.read
+
+    def late(board: Board) -> dict[str, object]:
+        monkeypatch.setattr(Board, "read", read)
+        wait_until(lambda: read(board).get("state") == "ended")
+        return read(board)
+
+    monkeypatch.setattr(Board, "read", late)
+    job = start("/bin/true")
+    assert finish(job).exit_code == 0
 
 
 # ---- what it gets

@@ -3,10 +3,13 @@
 import signal
 import socket
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
 from nodeproof.model.snapshot import DaemonVerdict
+from nodeproof.sinks.last_verdict import last_verdict
 from nodeproof.sinks.snapshot_reader import read_state
 from support.daemon import Daemon, free_port, until
 
@@ -122,6 +125,64 @@ def test_a_storm_of_signals_is_survived_and_no_reader_sees_an_end(daemon: Daemon
 
     until(settled, f"nothing piles up: {before} became {daemon.figures()}")
     assert "Traceback" not in daemon.log()
+
+
+def _verdicts_during(daemon: Daemon, act: Callable[[], object]) -> list[str]:
+    """Words of every answer from ``act`` on, for three seconds."""
+    act()
+    words = []
+    until_s = time.monotonic() + 3.0
+    while time.monotonic() < until_s:
+        answer = last_verdict(str(daemon.snapshots))
+        words.append(answer.word if answer is not None else "none")
+        time.sleep(0.05)
+    return words
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["the same is observed", "something else is observed"])
+def test_nobody_becomes_unknown_by_a_reload(daemon: Daemon, *, changed: bool) -> None:
+    daemon.start()
+    daemon.until_check(0, 1, 2)
+    sequence, session = daemon.whole().sequence, daemon.whole().session_id
+    if changed:
+        daemon.configure(features=["web", "health"])
+    words = _verdicts_during(daemon, lambda: daemon.send(signal.SIGHUP))
+    daemon.until_logged("reloaded from")
+    assert set(words) <= {"sound", "warning", "critical"}, words
+    until(lambda: daemon.whole().sequence > sequence, "it writes again")
+    assert daemon.whole().session_id == session
+
+
+def test_histories_and_rates_go_on_and_absences_are_not_told_again(daemon: Daemon) -> None:
+    daemon.start()
+    until(lambda: len(daemon.part("cpu").history.get("cpu_usage", [])) >= 4, "a history")
+
+    def told() -> list[str]:
+        lines = [line for file in daemon.data.glob("missing_*.jsonl") for line in file.read_text().splitlines()]
+        return [line for line in lines if "since the last reading" not in line]  # an idle disk's latencies come and go
+
+    until(told, "absences are written")
+    time.sleep(3.0)  # the daemon's young age, in which some come and go
+    points, cycles, before = len(daemon.part("cpu").history["cpu_usage"]), daemon.part("cpu").sequence, len(told())
+    daemon.configure(exporter={"enabled": False})
+    daemon.send(signal.SIGHUP)
+    daemon.until_logged("reloaded from")
+    until(lambda: daemon.part("cpu").sequence > cycles + 2, "it goes on")
+    assert len(daemon.part("cpu").history["cpu_usage"]) >= points + 2
+    assert None not in [value for _, value in daemon.part("cpu").history_series["cpu_usage"].points[1:]]
+    assert told()[before:] == []
+    assert not daemon.answers()
+
+
+def test_a_daemon_that_was_stopped_for_long_is_not_unknown_when_it_goes_on(daemon: Daemon) -> None:
+    """As after a sleep of the machine: what it knew is stale, and the first thing it writes must be what it reads then."""
+    daemon.start()
+    daemon.until_check(0, 1, 2)
+    daemon.send(signal.SIGSTOP)
+    time.sleep(6.0)
+    assert daemon.check().code == 3
+    words = _verdicts_during(daemon, lambda: daemon.send(signal.SIGCONT))
+    assert set(words) <= {"sound", "warning", "critical"}, words
 
 
 def test_what_a_rule_remembers_outlives_a_reload(daemon: Daemon) -> None:

@@ -39,7 +39,7 @@ def next_run_is_well(root: Path) -> None:
     ran = Bench(root).run(script([]))
     assert ran.record.status is RunStatus.COMPLETED
     assert Bench(root).store.load(ran.record.run_id).problems == ()
-    assert os.listdir(root / "open") == []
+    assert os.listdir(root / "runs" / ".open") == []
 
 
 @pytest.mark.parametrize(("point", "stage"), BEFORE_THE_END)
@@ -82,5 +82,5 @@ def test_killed_before_anything_was_written_is_set_aside(tmp_path: Path) -> None
     store = RunStore(str(tmp_path))
     assert store.recover() == []
     assert store.history() == []
-    assert len(os.listdir(tmp_path / "damaged")) == 1
+    assert len(os.listdir(tmp_path / "runs" / ".damaged")) == 1
     next_run_is_well(tmp_path)

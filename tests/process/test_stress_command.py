@@ -269,7 +269,7 @@ def test_an_owner_killed_in_any_stage_leaves_nothing_and_blocks_nobody(bench: Be
     assert json.loads(out)["job_id"] != report["job_id"]
     records = [json.loads(path.read_text()) for path in (bench.folder / "state").rglob("record.json")]
     assert sorted(record["status"] for record in records) in [["completed", "completed"], ["completed", "crashed"]]
-    assert not list((bench.folder / "state").glob("nodeproof/stress/runs/open/*"))
+    assert not list((bench.folder / "state").glob("nodeproof/runs/.open/*"))
 
 
 def test_a_killed_program_is_a_crash_with_its_signal(bench: Bench) -> None:

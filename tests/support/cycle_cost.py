@@ -133,8 +133,8 @@ class Daemon:
         self._clock = ManualClock()
         self._commands = RecordedCommands(grown_answers(size) if tools is None else tools)
         self._machine = Machine(RecordedFiles(self._root), self._commands, self._clock)
-        self._runtime = Runtime(config, self._machine)
-        scheduler = self._runtime._scheduler
+        self._runtime = Runtime(config, lambda: self._machine)
+        scheduler = self._runtime.observing.scheduler
         scheduler.start, scheduler.stop = _without_threads, _none_left_behind  # type: ignore[method-assign]  # driven by beat()
         self._runtime.start()
         self._runtime._sinks._sinks = tuple(_MeasuredSink(sink, self._meter) for sink in self._runtime._sinks._sinks)

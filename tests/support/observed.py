@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nodeproof.clock import Instant, SystemClock, rfc3339
 from nodeproof.daemon.once import Observation
+from nodeproof.health.grades import verdict
 from nodeproof.model.health import HealthScore
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.sinks.snapshot import ComponentSnapshots, GlobalSnapshots, SnapshotDirectory
@@ -62,7 +63,8 @@ def live_directory(folder: Path, node: Node, score: HealthScore | None = None) -
         whole.set_intervals(dict.fromkeys(batches, 1000))
         for batch in batches.values():
             parts.write(batch)
-        whole.write(score if score is not None else node.judge())
+        judged = score if score is not None else node.judge()
+        whole.write(judged, verdict(judged))
         yield whole
     finally:
         whole.close()

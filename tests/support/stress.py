@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nodeproof.clock import SystemClock
 from nodeproof.host.machine import Machine
+from nodeproof.host.node_key import NodeKey
 from nodeproof.model.job import Report
 from nodeproof.runs.executor import BenchmarkExecutor
 from nodeproof.runs.ports import NullEvidence, Switches
@@ -89,14 +90,14 @@ def make_settings(folder: Path, script: str, *, names: tuple[str, ...] = ("strea
 def make_tools(settings: StressSettings) -> JobTools:
     """With a box that nobody looks at."""
     clock = SystemClock()
-    store = RunStore(os.path.join(settings.state_root, "runs"))
+    store = RunStore(settings.home)
     graces = Graces(cancel_grace_s=5.0, cleanup_grace_s=5.0, capture_s=2.0, coherence_s=2.0, save_s=10.0)
     return JobTools(
         executor=BenchmarkExecutor(
-            home=settings.state_root, store=store, evidence=lambda: NullEvidence("not looked at in tests"), graces=graces
+            home=settings.home, store=store, evidence=lambda: NullEvidence("not looked at in tests"), graces=graces
         ),
         store=store,
-        baselines=BaselineStore(os.path.join(settings.state_root, "baselines")),
+        baselines=BaselineStore(os.path.join(settings.state_root, "baselines"), NodeKey(settings.home)),
         clock=clock,
         environment=ENVIRON,
         switches=Switches(),

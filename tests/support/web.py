@@ -3,21 +3,24 @@
 import contextlib
 import http.client
 import json
-from collections.abc import Iterator
+import ssl
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nodeproof.clock import SystemClock, rfc3339
+from nodeproof.config.schema import WebConfig
 from nodeproof.errors import Absence
 from nodeproof.health import Evaluator, Readings
 from nodeproof.model.metric import Batch, Metric, Missing
 from nodeproof.model.snapshot import CollectorInfo
 from nodeproof.sinks.snapshot import ComponentSnapshots, GlobalSnapshots, SnapshotDirectory
+from nodeproof.web.backstage import Makers
 from nodeproof.web.server import WebServer
 from support.daemon import free_port
 from support.http_client import Answer
 
-__all__ = ["HOSTILE", "Written", "address", "get", "next_event", "next_of", "reader", "serving"]
+__all__ = ["ACTION", "HOSTILE", "Written", "address", "ask", "get", "next_event", "next_of", "reader", "serving"]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 INTERVALS_MS = {"cpu": 1000, "disk": 5000, "memory": 1000, "network": 2000}
@@ -107,13 +110,16 @@ def _readings(component: str, usage: float, at: str) -> list[Metric]:
             reading("throughput", 500.0, "bytes/s", interface="eth0", direction="rx"),
             reading("throughput", 250.5, "bytes/s", interface="eth0", direction="tx"),
         ],
-    }[component]
+    }.get(component, [])
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *, allowed_hosts: tuple[str, ...] = (), port: int = 0) -> Iterator[WebServer]:
+def serving(
+    folder: Path, *, allowed_hosts: tuple[str, ...] = (), port: int = 0, makers: Makers | None = None, **web: Any
+) -> Iterator[WebServer]:
     """A server over ``folder`` on a port of its own."""
-    server = WebServer(str(folder), f"127.0.0.1:{port or free_port()}", allowed_hosts)
+    config = WebConfig(address=f"127.0.0.1:{port or free_port()}", allowed_hosts=allowed_hosts, **web)
+    server = WebServer(str(folder), config, makers)
     server.start()
     try:
         yield server
@@ -131,6 +137,35 @@ def get(server: WebServer, path: str, *, method: str = "GET", **fields: str) -> 
     connection = http.client.HTTPConnection(*address(server), timeout=5)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): text for name, text in fields.items()})
+        with connection.getresponse() as answer:
+            return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
+    finally:
+        connection.close()
+
+
+ACTION = {"Content-Type": "application/json", "X-Nodeproof-Action": "stress"}
+"""Header fields of a request that may change something."""
+
+
+def ask(
+    server: WebServer,
+    method: str,
+    path: str,
+    body: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    context: ssl.SSLContext | None = None,
+) -> Answer:
+    """One answer; ``body`` is sent as JSON, bytes as they are."""
+    host, port = address(server)
+    connection = (
+        http.client.HTTPConnection(host, port, timeout=10)
+        if context is None
+        else http.client.HTTPSConnection(host, port, timeout=10, context=context)
+    )
+    try:
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, content, dict(headers or {}))
         with connection.getresponse() as answer:
             return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
     finally:

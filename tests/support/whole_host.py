@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from nodeproof.collectors import chassis, gpu, npu
+from nodeproof.collectors import chassis, npu
 from nodeproof.collectors.base import Collector, Selection
 from nodeproof.collectors.cpu import collector as cpu
 from nodeproof.collectors.disk import collector as disk
+from nodeproof.collectors.gpu import collector as gpu
 from nodeproof.collectors.memory import collector as memory
 from nodeproof.collectors.network import collector as network
 from nodeproof.collectors.services.identity import collect_hw_specs
@@ -35,7 +36,9 @@ from support.bmc import ipmitool_answers
 from support.disk import smartctl_line
 from support.hosts import GENERATED, KEPT, write_host
 from support.hosts_disk import NVME, SAS, diskstats_256
+from support.hosts_gpu import mixed_answers, nvidia_8_answers
 from support.hosts_network import write_network
+from support.hosts_npu import answers_of
 from support.smartctl import smartctl_output
 from support.tree import write
 
@@ -154,6 +157,8 @@ def _answers(name: str) -> Answers:
         | {smartctl_line(one): smartctl_output("nvme.json") for one in NVME},
         "bmc-huawei": ipmitool_answers("huawei"),
         "bmc-supermicro": ipmitool_answers("supermicro"),
+        "gpu-mixed": mixed_answers(),
+        "gpu-nvidia-8": nvidia_8_answers(),
         "storage-sick": {
             smartctl_line("sda"): smartctl_output("failing.json"),
             smartctl_line("sdb"): smartctl_output("sata-hdd.json"),
@@ -162,7 +167,7 @@ def _answers(name: str) -> Answers:
             smartctl_line("nvme0n1"): smartctl_output("nvme-read-only.json"),
         },
     }
-    return answers.get(name, {})
+    return answers_of(name) if name.startswith("npu-") else answers.get(name, {})
 
 
 _TICKS = (100, 0, 50, 700, 150, 0, 0, 0, 0, 0)
