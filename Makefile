@@ -26,11 +26,13 @@ $(VENV)/.installed: pyproject.toml tools/make_venv.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-$(VENV)/.installed-dev: pyproject.toml requirements/dev.lock tools/make_venv.sh tools/system_packages.sh
+$(VENV)/.installed-dev: pyproject.toml requirements/dev.lock tools/make_venv.sh tools/system_packages.sh tools/node/package-lock.json
 	tools/make_venv.sh $(VENV)
 	tools/system_packages.sh
+	tools/node_packages.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	tools/torch_for_tests.sh $(VENV)
 	touch $@ $(VENV)/.installed
 
 clean:

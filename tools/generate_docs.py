@@ -11,17 +11,24 @@ from pathlib import Path
 
 import msgspec
 
+from api_docs import api_page
 from nodeproof.cli.parser import COMMANDS, make_parser
 from nodeproof.config.keys import RENAMED, SCHEMA, Dead, Each, Key, Node, Section
-from nodeproof.config.resolve import ENVIRONMENT, defaults
+from nodeproof.config.places import ENVIRONMENT
+from nodeproof.config.resolve import defaults
+from nodeproof.faults.kernel_rules import KERNEL_RULES, KernelRule
+from nodeproof.faults.vocabulary import NAMINGS, REFERENCE_TYPES
+from nodeproof.faults.vocabulary import Naming as FaultNaming
 from nodeproof.health import rules_033, rules_035
 from nodeproof.health.evaluator import RULESETS
 from nodeproof.health.findings import FINDINGS
 from nodeproof.health.rules import Compare, Concern, FindingRule, How, Limit, Probe
 from nodeproof.health.scheme import SCHEMES
 from nodeproof.model.catalogue import CATALOGUE, FEATURE_INTERVALS_S, MetricSpec
+from nodeproof.model.fault import FaultClass
 from nodeproof.model.health import Severity
 from nodeproof.sinks.exposition_names import Naming, family
+from nodeproof.sources.xid_catalogue import SXIDS, XIDS, XidEntry
 from nodeproof.units import duration_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,7 +88,7 @@ def metric_row(spec: MetricSpec) -> tuple[str, ...]:
 
 def config_page() -> str:
     """Every key of the configuration file."""
-    effective = msgspec.to_builtins(defaults({"XDG_STATE_HOME": "$XDG_STATE_HOME"}))
+    effective = msgspec.to_builtins(defaults({"HOME": "~"}))
     rows = [
         (
             f"`{path}`",
@@ -259,11 +266,103 @@ def ends_text(limit: Limit) -> str:
     return edge + (f", for {span_text(limit.leave_s)}" if limit.leave_s else "")
 
 
+_HOW_FAULTS_COME = """\
+A *fault* is one rule about one thing: it begins, stands and ends. An *event* is an entry of the log: a fault was set, got graver
+or was cleared, or something happened that is no state. `nodeproof faults active` lists the first, `nodeproof faults history` the
+second; [subscriptions.md](subscriptions.md) tells how programs hear of them.
+
+* **Type** is the word on the wire; those of the reference are in **bold**. **Class** is the same for every vendor.
+* **Rules on readings** are rules of [health.md](health.md), with their thresholds and hysteresis. They end when the reading is
+  good again, and never because there is none. Every rule on GPUs and NPUs of severity warning or critical that is not named here
+  makes a fault of its own name, class `device`.
+* **Rules on the kernel log** take what the kernel itself wrote (facility 0) to `/dev/kmsg`. What another program wrote there is
+  an event of type `unverified_line`, at most one an hour, and nothing is concluded from it. Equal lines are one event with a
+  count.
+* `faultsub.rules.TYPE: false` switches a type off.
+"""
+
+
+def faults_page() -> str:
+    """Every rule that makes a fault, and what Xids mean."""
+    parts = ["# Faults\n", GENERATED, _HOW_FAULTS_COME, "## Classes\n"]
+    classes = {naming.fault_class for naming in NAMINGS.values()} | {rule.fault_class for rule in KERNEL_RULES.values()}
+    classes |= {entry.fault_class for entry in (*XIDS.values(), *SXIDS.values())}
+    parts.append(", ".join(f"`{one}`" for one in FaultClass if one in classes) + ".\n")
+    parts += [
+        "## Rules on readings\n",
+        table(("rule", "type", "class", "severity", "when"), [naming_row(*one) for one in NAMINGS.items()]),
+    ]
+    rows = [kernel_row(kind, code, rule) for (kind, code), rule in KERNEL_RULES.items()]
+    parts += [
+        "## Rules on the kernel log\n",
+        table(("rule", "line", "type", "class", "severity", "ends", "means", "what to do"), rows),
+    ]
+    for name, entries in (("Xid", XIDS), ("SXid", SXIDS)):
+        parts.append(f"## {name}\n")
+        parts.append(
+            table((name, "class", "severity", "ends", "means", "what to do"), [xid_row(*one) for one in sorted(entries.items())])
+        )
+    parts.append(
+        "Any other number is an event of class `unknown` and severity warning. Xid 144 to 150 with the word `Fatal` are critical,"
+    )
+    parts.append(
+        "class `link_down`, until the next boot; so is an SXid that says `Fatal`. Xid 154 is judged by what it wants done."
+    )
+    return "\n".join(parts)
+
+
+def naming_row(rule: str, naming: FaultNaming) -> tuple[str, ...]:
+    """One rule on readings."""
+    severity = str(naming.severity) if naming.severity is not None else "that of the rule"
+    when = ", ".join(sorted(naming.tiers))
+    if naming.by_value:
+        severity = ", ".join(f"{value:g}: {grave}" for value, grave in naming.by_value)
+        when = "by its value"
+    return (f"`{rule}`", type_text(naming.type), f"`{naming.fault_class}`", severity, when)
+
+
+def type_text(name: str) -> str:
+    """A type; those of the reference in bold."""
+    return f"**{name}**" if name in REFERENCE_TYPES else f"`{name}`"
+
+
+def kernel_row(kind: str, code: str, rule: KernelRule) -> tuple[str, ...]:
+    """One rule on the kernel log."""
+    line = str(kind).replace("_", " ") + (f", {code}" if code else "")
+    if rule.least > 1:
+        line += f", {rule.least} within {span_text(rule.window_s)}"
+    return (
+        f"`{rule.name}`",
+        line,
+        type_text(rule.type),
+        f"`{rule.fault_class}`",
+        str(rule.severity),
+        ends_of_events(rule.quiet_s, stands=rule.stands),
+        rule.meaning,
+        rule.action,
+    )
+
+
+def ends_of_events(quiet_s: float, *, stands: bool) -> str:
+    """When a fault made of events ends."""
+    if not stands:
+        return "an event"
+    return f"after {span_text(quiet_s)} of quiet" if quiet_s else "with the next boot"
+
+
+def xid_row(number: int, entry: XidEntry) -> tuple[str, ...]:
+    """One Xid."""
+    ends = ends_of_events(entry.quiet_s, stands=entry.stands)
+    return (str(number), f"`{entry.fault_class}`", str(entry.severity), ends, entry.meaning, entry.action)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "config.md": config_page,
     "cli.md": cli_page,
     "health.md": health_page,
+    "faults.md": faults_page,
+    "api.md": lambda: api_page(GENERATED),
 }
 
 

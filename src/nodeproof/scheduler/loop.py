@@ -98,10 +98,19 @@ class CollectorLoop:
 
     def cost(self) -> CollectorCost:
         """Cost so far, whether the cycle in flight hangs, and whether one has failed lately."""
-        now_s, since = self._clock.now().mono_s, self._running_since
-        overrun = 0.0 if since is None else now_s - since - self.plan.deadline_s
+        now_s = self._clock.now().mono_s
         failing = now_s - self._failed_s <= max(_FAILING_S, 2 * self.plan.interval_s)
-        return self._cost._replace(hung_s=max(0.0, overrun), failing=failing)
+        return self._cost._replace(hung_s=self.overrun_s(now_s), failing=failing)
+
+    def overrun_s(self, now_s: float) -> float:
+        """How long the cycle in flight has overrun its deadline; 0 when it has not."""
+        since = self._running_since
+        return 0.0 if since is None else max(0.0, now_s - since - self.plan.deadline_s)
+
+    @property
+    def good(self) -> int:
+        """Good cycles so far."""
+        return self._cost.cycles - self._cost.failures
 
     def _cycle(self) -> int:
         """Run the collector once; how many ticks on it is to run again."""

@@ -1,7 +1,7 @@
 """The daemon's own cost and its verdict on the node, as a batch like any other."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from nodeproof.clock import Clock, rfc3339
 from nodeproof.host import own_process
@@ -9,6 +9,7 @@ from nodeproof.model.catalogue import component_specs
 from nodeproof.model.health import Grade, HealthScore, Severity
 from nodeproof.model.metric import Batch, Labels, Metric
 from nodeproof.scheduler.loop import CollectorCost
+from nodeproof.sinks.base import SinkStatus
 
 __all__ = ["COMPONENT", "SelfCost"]
 
@@ -28,14 +29,17 @@ class SelfCost:
         costs: Callable[[], Mapping[str, CollectorCost]],
         commands_total: Callable[[], int],
         health: Callable[[], HealthScore | None] = lambda: None,
+        statuses: Callable[[], Sequence[SinkStatus]] = tuple,
     ) -> None:
-        """``health`` gives the newest verdict on the node, None before there is one."""
+        """``health`` gives the newest verdict on the node, None before there is one; ``statuses`` tell how sinks fare."""
         self._clock = clock
         self._costs = costs
         self._commands_total = commands_total
         self._health = health
+        self._statuses = statuses
         self._units = {name: spec.unit for name, spec in component_specs(COMPONENT).items()}
         self._labels: dict[str, Labels] = {}
+        self._sink_labels: dict[str, Labels] = {}
         self._sequence = 0
 
     def forget(self) -> None:
@@ -47,6 +51,9 @@ class SelfCost:
         self._sequence += 1
         sheet = _Sheet(self._units, rfc3339(at.wall_s))
         self._add_costs(sheet.add)
+        for status in self._statuses():
+            labels = self._sink_labels.setdefault(status.name, {"sink": status.name})
+            sheet.add("sink_failing", int(bool(status.problem)), labels)
         health = self._health()
         if health is not None:
             _add_health(health, sheet.add)
