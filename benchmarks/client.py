@@ -38,7 +38,9 @@ BURST_EVENTS = 512
 BURST_STREAMS = 64
 BURST_REQUESTS = 1200
 UNARY_REQUESTS = 12000
-ACCURACY_STREAMS = (64, 256, 600, 1024)
+ACCURACY_STREAMS = (64, 256, 400, 600, 800, 1024)
+MEDIAN_LIMIT_MS, P99_LIMIT_MS = 0.2, 1.0
+"""The instrument is saturated where a stamp's error, of TTFT or ITL, exceeds one of these."""
 ROUNDS = 2
 MODULES = {
     "ours": ("nodeproof.bench.client",),
@@ -455,10 +457,27 @@ def compare(bench: Bench, parts: list[str], folder: str) -> None:
     if "accuracy" in parts:
         print("\nour stamps against the server's record, 20 tokens/s a stream (ms)")
         print("  streams   TTFT p50   TTFT p99    ITL p50    ITL p99   client CPU")
+        held = 0
         for streams in ACCURACY_STREAMS:
             one = bench.accuracy(streams, folder)
+            if held == previous(streams) and within_limits(one):
+                held = streams
             errors = "".join(f"{one[key]:11.3f}" for key in ("ttft_p50", "ttft_p99", "itl_p50", "itl_p99"))
             print(f"  {streams:7}{errors}{one['cpu_share']:12.1%}")
+        limits = f"p50 <= {MEDIAN_LIMIT_MS:g} ms, p99 <= {P99_LIMIT_MS:g} ms"
+        print(f"  saturation: {limits} hold up to {held} streams x {TOKENS_PER_S:g} tokens/s on one processor")
+
+
+def previous(streams: int) -> int:
+    """The number of streams measured before; 0 before the first."""
+    place = ACCURACY_STREAMS.index(streams)
+    return ACCURACY_STREAMS[place - 1] if place else 0
+
+
+def within_limits(errors: dict[str, float]) -> bool:
+    """Whether stamps are as exact as the instrument promises."""
+    medians = max(errors["ttft_p50"], errors["itl_p50"])
+    return medians <= MEDIAN_LIMIT_MS and max(errors["ttft_p99"], errors["itl_p99"]) <= P99_LIMIT_MS
 
 
 if __name__ == "__main__":

@@ -20,8 +20,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing with them")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let interrupts be interrupts: a shell's background job is born with them ignored, and so would be all that tests start."""
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(_Leader())
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -29,13 +31,32 @@ def pytest_configure() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What this machine lacks, so that a check which did not run is seen."""
-    if record := os.environ.get("NODEPROOF_FAILED_TESTS"):
+    if (record := os.environ.get("NODEPROOF_FAILED_TESTS")) and not _is_worker(terminalreporter.config):
         failed = [report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ())]
-        Path(record).write_text("\n".join(dict.fromkeys(failed)), encoding="utf-8")
-    if _ABSENT:
+        with Path(record).open("a", encoding="utf-8") as file:
+            file.writelines(f"{test}\n" for test in dict.fromkeys(failed))
+    if _ABSENT and not _is_worker(terminalreporter.config):
         terminalreporter.section("not checked here")
         for line in sorted(set(_ABSENT)):
             terminalreporter.line(line)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands on what it found lacking; only the process that leads the run prints."""
+    if _is_worker(session.config):
+        session.config.workeroutput["absent"] = _ABSENT
+
+
+class _Leader:
+    """Of a run that is spread over workers."""
+
+    def pytest_testnodedown(self, node: object) -> None:
+        """Take what a worker found lacking; one that crashed has left nothing."""
+        _ABSENT.extend(getattr(node, "workeroutput", {}).get("absent", ()))
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workeroutput")
 
 
 @pytest.fixture

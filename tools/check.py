@@ -24,8 +24,22 @@ LINT: tuple[tuple[str, list[str]], ...] = (
     ("locked tools", [sys.executable, "tools/check_lock.py"]),
 )
 FAILED = "build/failed-tests.txt"
+"""Filled by the tests' configuration: a line for each test that did not pass."""
 MOST_SECOND_LOOKS = 25
-TESTS = [sys.executable, "-m", "pytest", "--cov", "--cov-report=term:skip-covered", f"--cov-report=json:{COVERAGE}"]
+ALONE = ("tests/budgets", "tests/browser")
+"""What measures the machine's time, or paints against it: one test after the other. The rest share the processors."""
+PYTEST = [sys.executable, "-m", "pytest", "--cov"]
+TESTS_ALONE = [*PYTEST, "--cov-report=", *ALONE]
+TESTS = [
+    *PYTEST,
+    "--cov-append",
+    "--cov-report=term:skip-covered",
+    f"--cov-report=json:{COVERAGE}",
+    f"--numprocesses={max(2, len(os.sched_getaffinity(0)))}",
+    "--dist=loadfile",
+    "--no-loadscope-reorder",
+    *(f"--ignore={folder}" for folder in ALONE),
+]
 ROOMS = [sys.executable, "tools/check_coverage.py", COVERAGE]
 
 
@@ -45,8 +59,8 @@ def second_look() -> bool:
     is wrong; what fails once is named here, so that it is seen.
     """
     record = ROOT / FAILED
-    failed = record.read_text(encoding="utf-8").split("\n") if record.exists() else []
-    if not 0 < len(failed) <= MOST_SECOND_LOOKS or failed == [""]:
+    failed = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
+    if not 0 < len(failed) <= MOST_SECOND_LOOKS:
         return False
     print(f"== failed once, run again alone: {', '.join(failed)}", flush=True)
     return subprocess.run([sys.executable, "-m", "pytest", *failed], cwd=ROOT, check=False).returncode == 0
@@ -63,7 +77,8 @@ def main() -> int:
     (ROOT / FAILED).unlink(missing_ok=True)
     (ROOT / FAILED).parent.mkdir(exist_ok=True)
     os.environ["NODEPROOF_FAILED_TESTS"] = str(ROOT / FAILED)
-    if not holds("tests", TESTS) and not second_look():
+    passed = [holds(name, command) for name, command in (("tests that want the machine", TESTS_ALONE), ("tests", TESTS))]
+    if not all(passed) and not second_look():
         # What a failed run has not come to says nothing of coverage; the test runner's own last line stands.
         return 1
     # Silent when every room holds its limit, so that the test runner's summary stays the last line.

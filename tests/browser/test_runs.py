@@ -34,6 +34,7 @@ def test_a_record_has_its_numbers_files_and_log(open_page: OpenPage, manager: Ma
     number.click()
     expect(page.locator("dialog")).to_contain_text(run_id)
     page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
     with page.expect_download() as download:
         page.get_by_role("link", name="output.log").click()
     assert b"Triad:          10000.0" in Path(str(download.value.path())).read_bytes()

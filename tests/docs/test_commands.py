@@ -8,7 +8,6 @@ blocks are listed at the end of the run and not run.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from support.daemon import free_port
 from support.documents import PAGES, Block, blocks
 
 pytestmark = pytest.mark.timeout(120)
@@ -33,7 +33,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         config = folder / "of-the-test.yaml"
         config.write_text(f"exporter: {{address: '127.0.0.1:{self.port}'}}\n", encoding="utf-8")
         self.program = str(Path(sys.executable).parent / "nodeproof")
@@ -107,9 +107,3 @@ def test_commands_run_as_they_stand_there(page: Path, desk: Desk, absent_here: l
         elif block.info.startswith("sh "):
             commands = "; ".join(line.partition("#")[0].strip() for line in block.text.splitlines() if line.strip())
             absent_here.append(f"{page.name} line {block.line}, needs {block.info.removeprefix('sh ')}: {commands}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

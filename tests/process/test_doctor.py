@@ -71,7 +71,11 @@ def test_one_file_taken_away_changes_its_line_only(host: Path, env: dict[str, st
         assert metric in cause["metrics"]
         assert rule in cause["rules"]
         assert cause["remedy"]
-        assert {key: one for key, one in causes(after).items() if key not in new} == causes(before)
+        # What a log that was read could not tell, on a machine that started within this hour, goes with the log.
+        kept = {
+            key: one for key, one in causes(before).items() if path != "dev/kmsg" or "the kernel log does not reach" not in key[1]
+        }
+        assert {key: one for key, one in causes(after).items() if key not in new} == kept
         changed = [(one["item"], one["detail"]) for one in after["checks"] if one not in before["checks"]]
         assert changed == ([("kernel log", "/dev/kmsg: Permission denied")] if path == "dev/kmsg" else [])
         assert after["points_blind"] - before["points_blind"] == pytest.approx(cause["points"], abs=0.02)

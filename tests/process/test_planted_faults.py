@@ -63,7 +63,7 @@ def watched_manager(folder: Path, settings: StressSettings, happens: Callable[[B
 
     tools = make_tools(settings)
     executor = BenchmarkExecutor(home=settings.home, store=tools.store, evidence=evidence)
-    return Manager(settings, environ=ENVIRON, tools=tools._replace(executor=executor))
+    return Manager(settings, environ=ENVIRON, tools=tools._replace(executor=executor), machine=tools.machine)
 
 
 def outcome_of(item: BenchmarkResult) -> Outcome:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -31,10 +32,11 @@ QUICK: Mapping[str, str] = {"cpu": "200ms", "memory": "200ms", "network": "200ms
 
 
 def free_port() -> int:
-    """A loopback port that nobody has at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody has at this moment, and that the kernel gives to no connection of a test beside this one."""
+    while True:
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", random.randint(20_000, 32_000)))  # noqa: S311 - no secret
+            return int(probe.getsockname()[1])
 
 
 def until(true: Callable[[], _T | None], what: str, limit_s: float = 10.0) -> _T:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodeproof.clock import SystemClock
+from nodeproof.errors import Absence, NoData
+from nodeproof.host.commands import HostCommands
+from nodeproof.host.files import FileTree
 from nodeproof.host.machine import Machine
 from nodeproof.host.node_key import NodeKey
 from nodeproof.model.job import Report
@@ -19,7 +22,17 @@ from nodeproof.stress.job import JobTools
 from nodeproof.stress.manager import Manager
 from nodeproof.stress.settings import ItemSettings, StressSettings
 
-__all__ = ["ENVIRON", "STREAM_GOOD", "answer", "make_manager", "make_settings", "make_tools", "run_job", "write_dispatcher"]
+__all__ = [
+    "ENVIRON",
+    "STREAM_GOOD",
+    "answer",
+    "machine_without_caches",
+    "make_manager",
+    "make_settings",
+    "make_tools",
+    "run_job",
+    "write_dispatcher",
+]
 
 ENVIRON = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent"}
 MARKER = "# CATMONITOR_STRESS_DESCRIBE_PROTOCOL=1"
@@ -87,6 +100,20 @@ def make_settings(folder: Path, script: str, *, names: tuple[str, ...] = ("strea
     )
 
 
+class _NoCaches(FileTree):
+    """This machine's files, but those of its caches: the arrays of ``STREAM_GOOD`` are small beside those of some machines."""
+
+    def read(self, path: str) -> bytes:
+        if path.startswith("/sys/devices/system/cpu/") and "/cache/" in path:
+            raise NoData(Absence.UNSUPPORTED, f"{path}: not told")
+        return super().read(path)
+
+
+def machine_without_caches() -> Machine:
+    """This machine, which does not tell the size of its caches."""
+    return Machine(_NoCaches(), HostCommands(), SystemClock())
+
+
 def make_tools(settings: StressSettings) -> JobTools:
     """With a box that nobody looks at."""
     clock = SystemClock()
@@ -101,7 +128,7 @@ def make_tools(settings: StressSettings) -> JobTools:
         clock=clock,
         environment=ENVIRON,
         switches=Switches(),
-        machine=Machine.here(),
+        machine=machine_without_caches(),
         state_root=settings.state_root,
         use_cgroup=False,
     )
@@ -109,7 +136,8 @@ def make_tools(settings: StressSettings) -> JobTools:
 
 def make_manager(settings: StressSettings) -> Manager:
     """A manager as the command line makes one, without the look at the box."""
-    return Manager(settings, environ=ENVIRON, tools=make_tools(settings))
+    tools = make_tools(settings)
+    return Manager(settings, environ=ENVIRON, tools=tools, machine=tools.machine)
 
 
 def run_job(manager: Manager, *names: str) -> Report:

@@ -1,5 +1,5 @@
 /** The evidence behind a number: by pointing at it, and in full by a click. */
-import { html, useEffect, useRef, useState } from "./base.js";
+import { html, useLayoutEffect, useRef, useState } from "./base.js";
 import { duration, labelText, scaled } from "./format.js";
 import { loadCatalogue, meaning, readingAge } from "./store.js";
 import { t } from "./words.js";
@@ -70,7 +70,8 @@ export function EvidenceDialog() {
 /** A modal box with a title and a button to close it; Escape and a click beside it close it too. `action` is what it asks for. */
 export function Dialog({ title, onClose, children, action = null, close = null }) {
   const box = useRef(null);
-  useEffect(() => {
+  // Before it is painted: who sees the box can close it with Escape.
+  useLayoutEffect(() => {
     if (!box.current.open) box.current.showModal();
   }, []);
   const beside = (event) => {
