@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ def nobody(folder: Path) -> User | None:
         check = [*prefix, "sh", "-c", f"{python} -c 'import nodeproof.host.containment'"]
         if subprocess.run(check, env=ENVIRONMENT, check=False, capture_output=True).returncode == 0:
             os.chown(folder, _UID, _UID)
-            for parent in folder.parents[:2]:
-                parent.chmod(0o711)
+            for parent in folder.parents:
+                if not parent.stat().st_mode & stat.S_IXOTH:
+                    parent.chmod(0o711)
             return User(_UID, prefix, python)
     return None
