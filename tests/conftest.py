@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker hands on what it found lacking; only the process that leads the run prints."""
     if _is_worker(session.config):
-        session.config.workeroutput["absent"] = _ABSENT
+        session.config.workeroutput["absent"] = _ABSENT  # type: ignore[attr-defined]  # xdist gives it to a worker's
 
 
 class _Leader:
