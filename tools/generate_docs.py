@@ -27,6 +27,8 @@ from nodeproof.health.scheme import SCHEMES
 from nodeproof.model.catalogue import CATALOGUE, FEATURE_INTERVALS_S, MetricSpec
 from nodeproof.model.fault import FaultClass
 from nodeproof.model.health import Severity
+from nodeproof.operate.telemetry.alerts import alert_rules
+from nodeproof.operate.telemetry.dashboard import dashboard
 from nodeproof.sinks.exposition_names import Naming, family
 from nodeproof.sources.xid_catalogue import SXIDS, XIDS, XidEntry
 from nodeproof.units import duration_text
@@ -363,6 +365,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "health.md": health_page,
     "faults.md": faults_page,
     "api.md": lambda: api_page(GENERATED),
+    "../examples/prometheus/nodeproof-alerts.yml": alert_rules,
+    "../examples/grafana/nodeproof.json": dashboard,
 }
 
 

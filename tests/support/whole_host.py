@@ -42,7 +42,7 @@ from support.hosts_npu import answers_of
 from support.smartctl import smartctl_output
 from support.tree import write
 
-__all__ = ["FACTORIES", "HOSTS", "WholeHost"]
+__all__ = ["FACTORIES", "HOSTS", "WholeHost", "recorded_answers"]
 
 _T = TypeVar("_T")
 Answers = Mapping[str, bytes | CommandResult | CommandError]
@@ -95,7 +95,7 @@ class WholeHost:
         self.snapshots = folder / "snapshot"
         self.snapshots.mkdir()
         self.clock = ManualClock()
-        self.machine = _Machine(self.root, _answers(name), self.clock)
+        self.machine = _Machine(self.root, recorded_answers(name), self.clock)
         self.collectors = {component: create(self.machine, selection) for component, create in FACTORIES.items()}
         stale_after = StaleAfter(dict.fromkeys(FACTORIES, _APART_S))
         self.latest = LatestStore(self.clock, stale_after)
@@ -150,7 +150,7 @@ class WholeHost:
         self.machine.settle(10.0)
 
 
-def _answers(name: str) -> Answers:
+def recorded_answers(name: str) -> Answers:
     """What the programs on a host say."""
     answers: dict[str, Answers] = {
         "bare-x86-256cpu": {smartctl_line(one): smartctl_output("sas-hdd.json") for one in SAS}

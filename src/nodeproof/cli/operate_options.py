@@ -2,7 +2,18 @@
 
 import argparse
 
-__all__ = ["add_assets", "add_install", "add_reader", "add_runner", "add_uninstall"]
+__all__ = [
+    "add_assets",
+    "add_audit",
+    "add_bundle",
+    "add_compare",
+    "add_install",
+    "add_reader",
+    "add_runner",
+    "add_state",
+    "add_telemetry",
+    "add_uninstall",
+]
 
 
 def _output(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +68,67 @@ def add_runner(parser: argparse.ArgumentParser) -> None:
         help="users, and groups with a %% before them, who may start and cancel beside root and the runner's own user",
     )
     parser.add_argument("--viewers", metavar="LIST", help="the same for those who may only look")
+
+
+def add_telemetry(parser: argparse.ArgumentParser) -> None:
+    """``telemetry``."""
+    parser.add_argument("what", choices=("alerts", "dashboard"), help="alerts: rules for Prometheus; dashboard: JSON for Grafana")
+
+
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    """``audit``."""
+    parser.add_argument("--source", default="", metavar="DIR", help="a checkout or unpacked sdist: its licence, notices and sums")
+    parser.add_argument("--cpu-manifest", default="", metavar="FILE", help="of assets build: are its files still those files?")
+    parser.add_argument("--deployment-manifest", default="", metavar="FILE", help="of a deployment: the same")
+    parser.add_argument("--require-runtime-manifests", action="store_true", help="a manifest that is not given is a failure")
+    parser.add_argument("--sbom", default="", metavar="FILE", help="write the list of parts there, as CycloneDX JSON")
+    parser.add_argument(
+        "--timestamp", action="store_true", help="with the time in it; without, the same parts give the same bytes"
+    )
+    _output(parser)
+
+
+def add_bundle(parser: argparse.ArgumentParser) -> None:
+    """``bundle``."""
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("make", "show", "fixture", "replay"),
+        default="make",
+        help="make is the default; show: what is in one; fixture: make a recorded machine out of one; replay: read that machine",
+    )
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="show: BUNDLE; fixture: BUNDLE and the folder to make; replay: that folder"
+    )
+    parser.add_argument("--output-file", metavar="FILE", help="of make (default: nodeproof-bundle-TIME.tar.gz here)")
+    _output(parser)
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """``compare``."""
+    parser.add_argument(
+        "sides",
+        nargs="*",
+        metavar="PATH",
+        help="a bundle, a folder made of one, or a snapshot directory; one alone is held against this node now, none: the last"
+        " green day of this node against now",
+    )
+    parser.add_argument("--all", action="store_true", help="every difference, not only the first ones of each kind")
+    _output(parser)
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """``state``."""
+    parser.add_argument(
+        "action",
+        choices=("check", "repair", "prune", "upgrade", "downgrade"),
+        help="check: what cannot be read; repair: mend it; prune: remove runs beyond the limits; upgrade, downgrade: its form",
+    )
+    parser.add_argument("--deep", action="store_true", help="of check and repair: hash every file of every run anew")
+    parser.add_argument("--most", type=int, default=1_000_000, metavar="N", help="of prune: remove at most so many runs")
+    parser.add_argument("--rate", type=float, default=100.0, metavar="N", help="of prune: runs a second (default: 100)")
+    parser.add_argument("--to", type=int, default=1, metavar="FORM", help="of downgrade: the form to make (default: 1)")
+    _output(parser)
 
 
 def add_assets(parser: argparse.ArgumentParser) -> None:

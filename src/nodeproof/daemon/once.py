@@ -23,27 +23,33 @@ _DEADLINE_S = 30.0
 
 
 class Observation(NamedTuple):
-    """What two looks at the node brought."""
+    """What two looks at the node, or more, brought."""
 
     batches: dict[str, Batch]
-    """The second look, by component."""
+    """The last look, by component."""
     failures: dict[str, str]
     """By collector: what it raised, or that it hangs."""
     first: dict[str, Batch]
-    """The first look: what counters stood at, for rules that judge growth."""
+    """The look before it: what counters stood at, for rules that judge growth."""
 
 
 def observe_once(
-    collectors: Sequence[Collector], machine: Machine, *, settle_s: float = _SETTLE_S, apart_s: float = _APART_S
+    collectors: Sequence[Collector],
+    machine: Machine,
+    *,
+    settle_s: float = _SETTLE_S,
+    apart_s: float = _APART_S,
+    looks: int = 2,
 ) -> Observation:
-    """Run every collector twice, ``apart_s`` apart; one that hangs or raises costs only itself."""
-    looks = _Looks(collectors, machine)
-    began = machine.clock.now().mono_s
-    first = looks.take()
-    machine.settle(settle_s)
-    machine.clock.sleep(max(0.0, apart_s - (machine.clock.now().mono_s - began)))
-    second = looks.take()
-    return Observation(second, looks.failures, first)
+    """Run every collector ``looks`` times, ``apart_s`` apart; one that hangs or raises costs only itself."""
+    taken = _Looks(collectors, machine)
+    first: dict[str, Batch] = {}
+    for _ in range(looks - 1):
+        began = machine.clock.now().mono_s
+        first = taken.take()
+        machine.settle(settle_s)
+        machine.clock.sleep(max(0.0, apart_s - (machine.clock.now().mono_s - began)))
+    return Observation(taken.take(), taken.failures, first)
 
 
 class _Looks:

@@ -16,7 +16,8 @@ from nodeproof.model.run import RunSource, RunStatus, VerdictKind
 
 __all__ = ["Row", "RunIndex", "RunSummary"]
 
-_VERSION = 1
+_VERSION = 2
+"""1: without an order of the newest. Both have the same rows, so a step up or down loses none."""
 _BUSY_S = 5.0
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _SCHEMA = """
@@ -38,6 +39,8 @@ CREATE TABLE IF NOT EXISTS runs (
 );
 CREATE INDEX IF NOT EXISTS runs_by_time ON runs (benchmark_id, recorded_at);
 """
+_ORDER = "CREATE INDEX IF NOT EXISTS runs_newest ON runs (recorded_at, run_id);"
+_NO_ORDER = "DROP INDEX IF EXISTS runs_newest;"
 _SUMMARY = "run_id, benchmark_id, recorded_at, status, verdict, exit_code, source, target_model, fingerprint, bytes"
 
 
@@ -93,10 +96,35 @@ class RunIndex:
 
     def newest(self, benchmark_id: str = "", limit: int | None = None) -> list[RunSummary]:
         """Newest first. Raises RecordError."""
-        query = f"SELECT {_SUMMARY} FROM runs WHERE ? IN ('', benchmark_id) ORDER BY recorded_at DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
-        found = self._select(query, (benchmark_id, -1 if limit is None else limit))
-        names = RunSummary.__struct_fields__
-        return [msgspec.convert(dict(zip(names, row, strict=True)), RunSummary, strict=False) for row in found]
+        wanted, values = ("WHERE benchmark_id = ?", (benchmark_id,)) if benchmark_id else ("", ())
+        query = f"SELECT {_SUMMARY} FROM runs {wanted} ORDER BY recorded_at DESC, run_id DESC LIMIT ?"  # noqa: S608 - constants
+        return _summaries(self._select(query, (*values, -1 if limit is None else limit)))
+
+    def oldest(self, limit: int) -> list[RunSummary]:
+        """Oldest first. Raises RecordError."""
+        query = f"SELECT {_SUMMARY} FROM runs ORDER BY recorded_at, run_id LIMIT ?"  # noqa: S608 - constants
+        return _summaries(self._select(query, (limit,)))
+
+    def totals(self) -> tuple[int, int]:
+        """Number of runs, and bytes of all of them. Raises RecordError."""
+        found = self._select("SELECT count(*), coalesce(sum(bytes), 0) FROM runs", ())
+        return (int(str(found[0][0])), int(str(found[0][1]))) if found else (0, 0)
+
+    def version(self) -> int | None:
+        """Of the file's form; None when there is no file. Raises RecordError."""
+        found = self._select("PRAGMA user_version", ())
+        return int(str(found[0][0])) if found else None
+
+    def damage(self) -> str:
+        """What SQLite finds wrong with the file; empty when nothing is, or it is not there. Raises RecordError."""
+        found = self._select("PRAGMA quick_check(5)", ())
+        return "; ".join(str(row[0]) for row in found if row[0] != "ok")
+
+    def step_to(self, version: int) -> None:
+        """Bring the file into the form of ``version``, 1 or 2; all rows stay. Raises RecordError."""
+        if os.path.exists(self.path):
+            with self._writing() as connection:
+                connection.executescript(f"{_ORDER if version >= _VERSION else _NO_ORDER}PRAGMA user_version = {version};")
 
     def places(self) -> dict[str, str]:
         """Benchmark of every run. Raises RecordError."""
@@ -128,11 +156,23 @@ class RunIndex:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:
             with contextlib.closing(sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)) as connection:
-                if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-                    connection.executescript("DROP TABLE IF EXISTS runs;" + _SCHEMA + f"PRAGMA user_version = {_VERSION};")
+                self._bring_up(connection)
                 yield connection
         except sqlite3.Error as error:
             raise self._error(error) from None
+
+    def _bring_up(self, connection: sqlite3.Connection) -> None:
+        """Make the tables, or what they lack. Raises RecordError for the file of a newer nodeproof, which is set aside whole."""
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > _VERSION:
+            aside = f"{self.path}.form-{version}-{time.time_ns():019d}"
+            with contextlib.suppress(OSError):
+                os.rename(self.path, aside)
+            raise RecordError(
+                f"{self.path}: form {version}, of a newer nodeproof; it was set aside as {aside}, and is made again"
+            )
+        if version < _VERSION:
+            connection.executescript(f"{_SCHEMA}{_ORDER}PRAGMA user_version = {_VERSION};")
 
     def _error(self, error: sqlite3.Error) -> RecordError:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN:
@@ -141,3 +181,8 @@ class RunIndex:
                 os.rename(self.path, aside)
             return RecordError(f"{self.path} is damaged ({error}); it was set aside as {aside}")
         return RecordError(f"{self.path}: {error}")
+
+
+def _summaries(rows: Iterable[tuple[object, ...]]) -> list[RunSummary]:
+    names = RunSummary.__struct_fields__
+    return [msgspec.convert(dict(zip(names, row, strict=True)), RunSummary, strict=False) for row in rows]

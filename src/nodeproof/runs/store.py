@@ -48,6 +48,8 @@ __all__ = ["RunStore", "StoreLimits", "StoredRun"]
 _log = logging.getLogger(__name__)
 _LOCK_TIMEOUT_S = 30.0
 _DAY_S = 86400.0
+_REMOVED_AT_ONCE = 32
+"""More than one run that is stored makes room for, and few enough to keep nobody waiting who wants the lock."""
 
 
 class StoreLimits(NamedTuple):
@@ -128,6 +130,24 @@ class RunStore:
             self._prune()
         return found
 
+    def prune(self, most: int) -> int:
+        """Remove the oldest runs beyond the limits, at most so many; how many that were. Raises WriteError.
+
+        For whoever prunes beside other work: storing a run removes only a few.
+        """
+        if not os.path.isdir(self._runs):
+            return 0
+        with self._locked():
+            return self._prune(most)
+
+    def set_aside(self, run_id: str, reason: str) -> None:
+        """Take a stored run that cannot be believed out of every list; its files stay, below ``.damaged``. Raises WriteError."""
+        with self._locked():
+            place = self._place_of(check_name(run_id))
+            if place is not None:
+                self._set_aside(place, reason)
+            self._reconcile()
+
     def going_on(self) -> list[RunRecord]:
         """Drafts of the runs whose owners live."""
         found = []
@@ -158,7 +178,7 @@ class RunStore:
     def place(self, run_id: str) -> str:
         """Directory of a run, stored or going on. Raises RecordError when there is none."""
         going_on = os.path.join(self._open, check_name(run_id))
-        place = self._places().get(run_id) or (going_on if os.path.isdir(going_on) else None)
+        place = self._place_of(run_id) or (going_on if os.path.isdir(going_on) else None)
         if place is None:
             raise RecordError(f"there is no run {run_id} in {self._runs}")
         return place
@@ -172,7 +192,7 @@ class RunStore:
 
     def inspect(self, run_id: str) -> StoredRun:
         """A run with everything that is wrong with it. Raises RecordError when there is none, or no record can be read of it."""
-        place = self._places().get(check_name(run_id))
+        place = self._place_of(check_name(run_id))
         if place is None:
             raise RecordError(f"there is no run {run_id} in {self._runs}")
         record = read_record(place)
@@ -196,13 +216,12 @@ class RunStore:
 
     def _claim_directory(self) -> str:
         atomic.make_directory(self._open)
-        taken = self._places()
         nanos = time.time_ns()
         while True:
             name = f"run-{nanos:019d}"
             path = os.path.join(self._open, name)
             try:
-                if name not in taken:
+                if self._place_of(name) is None:
                     os.mkdir(path, atomic.DIRECTORY_MODE)
                     atomic.sync_directory(self._open)
                     return path
@@ -313,27 +332,33 @@ class RunStore:
         else:
             _log.warning("run %s was set aside as %s: %s", name, target, reason)
 
-    def _prune(self) -> None:
-        """Remove the oldest runs beyond the limits; under the lock."""
+    def _prune(self, at_most: int | None = None) -> int:
+        """Remove the oldest runs beyond the limits, at most so many; how many that were. Under the lock."""
+        most = _REMOVED_AT_ONCE if at_most is None else at_most
         limits = self._limits
         try:
-            runs = self._index.newest()
+            count, total = self._index.totals()
+            runs = self._index.oldest(most + 1)
         except RecordError as error:
             _log.warning("%s", error)
-            return
+            return 0
         head = self._head()
         last = head[0] if head is not None else ""
-        total, now_s, removed = 0, time.time(), []
-        for position, run in enumerate(runs):
-            total += run.bytes
-            too_old = position >= limits.keep_runs and now_s - run.recorded_at > limits.max_age_s
-            if run.run_id != last and (position >= limits.max_runs or total > limits.max_total_bytes or too_old):
-                total -= run.bytes
-                if self._remove(run):
-                    removed.append(run.run_id)
+        now_s = time.time()
+        removed: list[str] = []
+        for run in runs:
+            too_old = count > limits.keep_runs and now_s - run.recorded_at > limits.max_age_s
+            if not (count > limits.max_runs or total > limits.max_total_bytes or too_old) or len(removed) >= most:
+                break
+            if run.run_id == last:
+                continue
+            if self._remove(run):
+                removed.append(run.run_id)
+            count, total = count - 1, total - run.bytes
         if removed:
             with contextlib.suppress(RecordError):
                 self._index.remove(removed)
+        return len(removed)
 
     def _head(self) -> tuple[str, str] | None:
         """The run stored last; of an index that is missing or damaged, after it was made again."""
@@ -362,6 +387,11 @@ class RunStore:
                 os.chmod(folder, atomic.DIRECTORY_MODE)
         shutil.rmtree(aside, ignore_errors=True)
         return True
+
+    def _place_of(self, run_id: str) -> str | None:
+        """Directory of a stored run; as quick with a hundred thousand of them as with ten."""
+        places = (os.path.join(self._runs, benchmark, run_id) for benchmark in names_in(self._runs))
+        return next((place for place in places if os.path.isdir(place)), None)
 
     def _places(self) -> dict[str, str]:
         """Directory of every stored run, by id."""

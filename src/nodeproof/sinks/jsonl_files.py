@@ -31,6 +31,8 @@ _STEADY_S = 3600.0
 """Nothing is removed for its age before the wall clock has gone evenly for so long: a clock that jumps must not cost history."""
 _CHECK_EVERY_S = 60.0
 _DAY_S = 86400.0
+_REMOVED_AT_ONCE = 500
+"""Removing files waits for the disk; what is left goes a minute later."""
 _CLOSE_WAIT_S = 5.0
 _HEAD_START = 1 / 12
 """Of the day: so far packed files may be ahead of the time."""
@@ -271,7 +273,8 @@ class DataFiles:
         self._offset_s = offset_s
 
     def _prune(self, sizes: Mapping[str, int], date: str, now: Instant) -> None:
-        """Remove the oldest files beyond the limits; never one of today."""
+        """Remove the oldest files beyond the limits, so many a check at most; never one of today."""
+        removed = 0
         files = sorted((data.date, data.part, data.name) for data in map(DataName.parse, sizes) if data is not None)
         total = sum(sizes[name] for _, _, name in files)
         steady = now.mono_s - self._steady_since_s >= _STEADY_S
@@ -281,6 +284,9 @@ class DataFiles:
             too_old = steady and _days_between(day, date) > self._limits.max_age_s / _DAY_S
             if (too_old or total > self._limits.max_total_bytes) and self._remove(name):
                 total -= sizes[name]
+                removed += 1
+                if removed == _REMOVED_AT_ONCE:
+                    return
 
     def _remove(self, name: str) -> bool:
         path = os.path.join(self._directory, name)

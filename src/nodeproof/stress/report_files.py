@@ -68,6 +68,13 @@ class ReportFiles:
         store_file(self.history_path, _pretty(kept))
         return aside
 
+    def mend_history(self) -> str:
+        """Set a damaged history aside, keeping the entries that can be understood; in words. Raises WriteError."""
+        read = self._history()
+        aside = _set_aside(self.history_path, read.damage)
+        store_file(self.history_path, _pretty(read.reports))
+        return f"{aside}; {len(read.reports)} entries stay"
+
     def tidy(self) -> None:
         """Remove what a crash left half-written."""
         folder = os.path.dirname(self.latest_path) or "."

@@ -17,6 +17,7 @@ from nodeproof.cli.bench_executor import (
 from nodeproof.cli.bench_progress import TerminalReporter
 from nodeproof.cli.bench_report import print_record
 from nodeproof.cli.output import print_json
+from nodeproof.cli.state_lease import working_state
 from nodeproof.errors import UsageError
 from nodeproof.host.signals import Signals
 from nodeproof.model.run import ExitCode
@@ -47,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
         locks=machine_locks(options, target),
     )
     reporter = TerminalReporter(quiet=options.quiet or as_json(options))
-    with Signals(*_STOP) as signals:
+    with working_state(options), Signals(*_STOP) as signals:
         outcome = run_blocking(
             executor_for(options, target),
             descriptor,

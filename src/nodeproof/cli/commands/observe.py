@@ -5,6 +5,7 @@ import argparse
 from nodeproof import log
 from nodeproof.cli.options import load_config_apart, machine_root
 from nodeproof.cli.page import Page
+from nodeproof.cli.state_lease import working_state
 from nodeproof.config.schema import Config
 from nodeproof.daemon.service import Service
 from nodeproof.host.machine import Machine
@@ -38,8 +39,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"Observing. Metrics at http://{config.exporter.address}/metrics.", flush=True)
             print(f"Snapshots in {config.snapshot.dir}. Ctrl-C ends.", flush=True)
 
-    try:
-        Service(load, lambda: Machine.here(root), notifier, say).run()
-    finally:
-        page.close()
+    with working_state(options):
+        try:
+            Service(load, lambda: Machine.here(root), notifier, say).run()
+        finally:
+            page.close()
     return 0

@@ -8,6 +8,7 @@ import msgspec
 
 from nodeproof import log
 from nodeproof.cli.options import load_config
+from nodeproof.cli.state_lease import working_state
 from nodeproof.cli.stress_manager import manager_of
 from nodeproof.cli.table import printable_lines
 from nodeproof.errors import UsageError
@@ -46,7 +47,7 @@ def _serve(options: argparse.Namespace, path: str) -> int:
     )
     service = RunnerService(manager_of(load_config(options), options.environ))
     listener = UnixListener(path, mode=_mode(options.socket_mode))
-    with Signals(signal.SIGTERM, signal.SIGINT) as signals:
+    with working_state(options), Signals(signal.SIGTERM, signal.SIGINT) as signals:
         server = UnixHttpServer(Routes(service, access))
         server.start(listener.open())
         try:

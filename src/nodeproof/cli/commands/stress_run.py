@@ -5,6 +5,7 @@ import signal
 import sys
 
 from nodeproof.cli.output import print_json
+from nodeproof.cli.state_lease import working_state
 from nodeproof.cli.stress_manager import as_json, complain, make_manager, plan_of, told
 from nodeproof.cli.stress_progress import make_progress
 from nodeproof.cli.stress_report import print_report
@@ -28,6 +29,11 @@ def _run(options: argparse.Namespace) -> int:
     timeout_s = _timeout(options)
     if options.seconds is not None and options.seconds < 1:
         raise UsageError(f"--seconds {options.seconds}: expected 1 or more")
+    with working_state(options):
+        return _run_job(options, names, timeout_s)
+
+
+def _run_job(options: argparse.Namespace, names: list[str], timeout_s: float) -> int:
     manager = make_manager(options)
     with Signals(*_STOP) as signals:
         try:

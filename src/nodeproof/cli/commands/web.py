@@ -7,6 +7,7 @@ import msgspec
 
 from nodeproof import log
 from nodeproof.cli.options import load_config
+from nodeproof.cli.state_lease import working_state
 from nodeproof.host.allocator import share_one_arena
 from nodeproof.host.signals import Signals
 from nodeproof.web.light import load_asyncio
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     from nodeproof.web.server import WebServer  # noqa: PLC0415
 
     directory = options.snapshot_dir or config.snapshot.dir
-    with Signals(signal.SIGTERM, signal.SIGINT) as signals:
+    with working_state(options), Signals(signal.SIGTERM, signal.SIGINT) as signals:
         web = msgspec.structs.replace(config.web, address=options.address or config.web.address)
         server = WebServer(directory, web, makers_of(options, config))
         server.start()
