@@ -3,8 +3,28 @@
 Making the list loads neither numpy nor httptools: a benchmark loads what it needs when it is built.
 """
 
-from nodeproof.bench.catalogue import GOODPUT_SEARCH, LOAD
+from nodeproof.bench.catalogue import (
+    CONCURRENCY_SWEEP,
+    CONCURRENCY_SWEEP_DFLASH2,
+    CONCURRENCY_SWEEP_MOE,
+    DECODE_FLOOR,
+    GOODPUT_SEARCH,
+    LOAD,
+    QUICK_SPEED,
+    TTFT_COLD,
+    TTFT_WARM,
+)
 
 __all__ = ["DESCRIPTORS"]
 
-DESCRIPTORS = (GOODPUT_SEARCH, LOAD)
+DESCRIPTORS = (
+    CONCURRENCY_SWEEP,
+    CONCURRENCY_SWEEP_DFLASH2,
+    CONCURRENCY_SWEEP_MOE,
+    DECODE_FLOOR,
+    GOODPUT_SEARCH,
+    LOAD,
+    QUICK_SPEED,
+    TTFT_COLD,
+    TTFT_WARM,
+)

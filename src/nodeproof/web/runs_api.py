@@ -37,8 +37,10 @@ class RunsApi:
         query = query_of(request, wire.RunsQuery)
 
         def runs(store: "RunStore") -> object:
-            from nodeproof.web.run_wire import OpenRunHead, RunList  # noqa: PLC0415 - with the store, loaded when asked for
+            from nodeproof.runs.benchmark_ids import canonical  # noqa: PLC0415 - with the store, loaded when asked for
+            from nodeproof.web.run_wire import OpenRunHead, RunList  # noqa: PLC0415
 
+            wanted = canonical(query.benchmark)
             heads = [
                 OpenRunHead(
                     run_id=draft.run_id,
@@ -48,9 +50,9 @@ class RunsApi:
                     source=draft.source,
                 )
                 for draft in store.going_on()
-                if query.benchmark in {"", draft.benchmark_id}
+                if wanted in {"", draft.benchmark_id}
             ]
-            return RunList(going_on=heads, runs=store.history(query.benchmark, query.limit))
+            return RunList(going_on=heads, runs=store.history(wanted, query.limit))
 
         return await self._document(request, runs)
 

@@ -16,6 +16,7 @@ from nodeproof.web.backstage import Makers
 from nodeproof.web.server import WebServer
 from support.daemon import until
 from support.http_client import Answer
+from support.runs import Bench, script
 from support.stress import make_manager, make_settings, run_job, write_dispatcher
 from support.web import ACTION, ask, get, next_of, reader, serving
 
@@ -334,6 +335,13 @@ def test_records_of_runs(server: WebServer, site: Site) -> None:
     assert {one["key"]: one["change"] for one in both["metrics"]}["triad_mb_s"] == 0.0
     assert both["comparable"] is False
     assert "was not seen to be fit" in both["reasons"][0]
+
+
+def test_runs_are_found_by_the_reference_s_name_of_their_benchmark(server: WebServer, site: Site) -> None:
+    ran = Bench(Path(site.settings.state_root)).run(msgspec.structs.replace(script([]), id="quick-speed"))
+    listed = json.loads(get(server, "/api/runs?benchmark=quick-speed-bench").body)
+    assert [one["run_id"] for one in listed["runs"]] == [ran.record.run_id]
+    assert json.loads(get(server, "/api/runs?benchmark=ttft-warm-gate").body)["runs"] == []
 
 
 @pytest.mark.parametrize(

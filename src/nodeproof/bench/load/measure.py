@@ -37,6 +37,8 @@ class Cell(msgspec.Struct, kw_only=True):
     report: LoadReport
     validity: str
     """What the box says: ``valid``, ``unknown``, ``invalid`` or ``not-applicable``."""
+    paths: tuple[str, ...] = ()
+    """Files of its samples."""
 
 
 class Measurement:
@@ -92,7 +94,7 @@ class Measurement:
             return None
         for note in found.notes[:_NOTES]:
             handle.warn(f"{self._name}: {note}")
-        return Cell(name=self._name, report=found, validity=str(judged.validity))
+        return Cell(name=self._name, report=found, validity=str(judged.validity), paths=tuple(fleet.sample_paths))
 
 
 def beat_text(beat: Beat) -> str:

@@ -50,6 +50,14 @@ class PromptPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What the server's template adds to each prompt."""
     nonce: str = ""
     """In front of what is not shared, so that no two runs ask the same."""
+    distinct: int = 0
+    """So many different prompts, asked in turn; 0 = each is asked once."""
+    words: int = 0
+    """Words of filler in each prompt, whatever :attr:`inputs` says; 0 = as many as make that length."""
+    task: str = ""
+    """What is asked for behind the filler; empty = nothing."""
+    tag_digits: int = 0
+    """Width of the number in front of each prompt, so that all are equally long; 0 = as wide as it is."""
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +100,8 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 30.0
     warmup_s: float = 0.0
     """At the beginning; in the samples, not in the statistics."""
+    warmup_requests: int = 0
+    """The first so many do not count either, nor does anything that began before they had all ended."""
     drain_s: float = 60.0
     """So long answers may still come after the last request was sent."""
     api: Api = Api.CHAT

@@ -182,16 +182,17 @@ class Questions:
         if self._conversations:
             return self._from_file(number, turn)
         plan = self._plan.prompts
-        chance = random.Random((self._plan.seed << 40) ^ (number << 8) ^ turn)  # noqa: S311 - lengths and filler
+        place = number % plan.distinct if plan.distinct else number
+        chance = random.Random((self._plan.seed << 40) ^ (place << 8) ^ turn)  # noqa: S311 - lengths and filler
         target, limit = draw(plan.inputs, chance), draw(plan.outputs, chance)
-        words = max(1, round((target - plan.overhead_tokens) * plan.words_per_token))
+        words = plan.words or max(1, round((target - plan.overhead_tokens) * plan.words_per_token))
         start = chance.randrange(_POOL)
         shared = min(words - 1, round(plan.prefix_tokens * plan.words_per_token)) if turn == 0 else 0
+        text = f"{plan.nonce}{place:0{plan.tag_digits}d}.{turn} {filler(start, words - shared)}"
         if shared > 0:
-            group = number % plan.prefix_groups
-            text = f"{filler(group * 7919, shared)} {plan.nonce}{number}.{turn} {filler(start, words - shared)}"
-        else:
-            text = f"{plan.nonce}{number}.{turn} {filler(start, words)}"
+            text = f"{filler(place % plan.prefix_groups * 7919, shared)} {text}"
+        if plan.task:
+            text = f"{text}\n\n{plan.task}"
         return Question(number, text, target, limit)
 
     @property

@@ -1,6 +1,6 @@
 """Raw samples of a run: one row a request, and the gaps between its chunks.
 
-A file is a line ``NPSB1`` and any number of blocks. A block is one line of JSON and, after it, ``bytes`` bytes of zlib::
+A file is a line ``NPSB2`` and any number of blocks. A block is one line of JSON and, after it, ``bytes`` bytes of zlib::
 
     {"kind":"requests","block":0,"rows":512,"gaps":65024,"bytes":181211,"sha256":"9f3c...","notes":[[17,"status 503: busy"]]}
 
@@ -44,7 +44,7 @@ __all__ = [
     "read_blocks",
 ]
 
-MAGIC: Final = b"NPSB1\n"
+MAGIC: Final = b"NPSB2\n"
 TICK_S: Final = 1e-7
 OUTCOMES: Final = tuple(Outcome)
 """Outcomes by the number that stands in a row; new ones are put at the end."""
@@ -85,10 +85,12 @@ ROW: Final = np.dtype(
         ("cached_tokens", "<i4"),
         ("completion_tokens", "<i4"),
         ("reasoning_tokens", "<i4"),
+        ("accepted_tokens", "<i4"),
         ("chunks", "<u4"),
         ("received_bytes", "<u4"),
         ("server_ttft_ms", "<f4"),
         ("server_decode_ms", "<f4"),
+        ("server_tokens_per_s", "<f4"),
         ("retry_after_s", "<f4"),
         ("crc", "<u4"),
     ]
@@ -254,10 +256,12 @@ def _row(who: Identity, exchange: Exchange, epoch_s: float, worker: int, cell: i
         _counted(usage.cached_prompt_tokens),
         min(exchange.tokens, _MAX_COUNT),
         _counted(usage.reasoning_tokens),
+        _counted(usage.accepted_prediction_tokens),
         len(exchange.chunks_s),
         min(exchange.received_bytes, _MAX_TICK),
         _NAN if server.ttft_ms is None else server.ttft_ms,
         _NAN if server.decode_ms is None else server.decode_ms,
+        _NAN if server.tokens_per_s is None else server.tokens_per_s,
         _NAN if exchange.retry_after_s is None else exchange.retry_after_s,
         0,
     )
@@ -330,7 +334,7 @@ def read_blocks(path: str) -> Iterator[Block]:
     """Blocks of a file in order; one that is damaged, or whose bytes were changed, says so. Raises ParseError, OSError."""
     with open(path, "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise ParseError(path, 1, "", "a file of samples, which begins with NPSB1")
+            raise ParseError(path, 1, "", "a file of samples, which begins with NPSB2")
         while line := file.readline(1 << 20):
             try:
                 head = msgspec.json.decode(line, type=_Head)

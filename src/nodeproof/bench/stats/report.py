@@ -85,6 +85,8 @@ class _Builder:
         self._begin_s, self._end_s = plan.warmup_s, plan.duration_s
 
     def build(self, paths: Sequence[str]) -> LoadReport:
+        if self._plan.warmup_requests:
+            self._begin_s = max(self._begin_s, _warm_end_s(paths, self._plan.warmup_requests))
         for path in paths:
             self._path = path
             for block in read_blocks(path):
@@ -192,7 +194,7 @@ class _Builder:
         self, figures: dict[str, Figure], table: dict[str, Column], ok: NDArray[np.bool_], started: NDArray[np.bool_]
     ) -> None:
         """Rates within the window: each answer counts with the part of it that came in the window."""
-        begin, end = self._begin_s, self._real_end(table, ok)
+        begin, end = self._begin_s, self._real_end(table, ok, started)
         length = end - begin
         if length <= 0 or not ok.any():
             reason = "no answer came to its end within the window"
@@ -211,14 +213,16 @@ class _Builder:
         if self._plan.arrival is not None:
             figures["offered_per_s"] = Figure(float(started.sum()) / length, int(started.sum()))
 
-    def _real_end(self, table: dict[str, Column], ok: NDArray[np.bool_]) -> float:
-        """The window ends with the plan, or earlier when the requests were used up: with the last one begun."""
+    def _real_end(self, table: dict[str, Column], ok: NDArray[np.bool_], started: NDArray[np.bool_]) -> float:
+        """The window ends with the plan, or earlier when the requests were used up."""
         if not len(ok):
             return self._begin_s
         begun = float(np.nanmax(table["scheduled_s"]))
         if self._plan.requests and begun < self._plan.duration_s * 0.99:
-            # All were asked at once: what counts is when the last answer came.
-            self._end_s = float(np.nanmax(table["end_s"][ok])) if ok.any() else begun
+            steady = self._plan.arrival is None and int(started.sum()) > self._plan.concurrency
+            # After the last one of a closed loop has begun, slots run empty: what follows is no steady state. Where all were
+            # asked at once, what counts is when the last answer came.
+            self._end_s = float(np.nanmax(table["end_s"][ok])) if ok.any() and not steady else begun
         return self._end_s
 
     def _slos(
@@ -289,6 +293,17 @@ _CLOCKS = {
     "server_ttft": "server",
     "server_decode": "server",
 }
+
+
+def _warm_end_s(paths: Sequence[str], requests: int) -> float:
+    """When the last of the first ``requests`` had ended; 0 when none of them is there."""
+    ends = [0.0]
+    for path in paths:
+        for block in read_blocks(path):
+            if block.kind == "requests" and not block.problem:
+                rows = block.samples().rows
+                ends += rows["end_s"][(rows["number"] < requests) & np.isfinite(rows["end_s"])].tolist()
+    return max(ends)
 
 
 def _overlap(begin: Column, end: Column, low: float, high: float) -> Column:

@@ -32,11 +32,14 @@ class Model(Behaviour):
         honours_ignore_eos: bool = True,
         tokenize: bool = True,
         answers: Mapping[str, str] | None = None,
+        times: bool = False,
+        accepted_share: float | None = None,
     ) -> None:
         """``tokens``: where the model itself would stop (default: at ``max_tokens``). ``slots``: batch size; the rest queues.
 
         ``role_at_s``: a chunk with the role goes out then (default: with the first token). ``usage``: ``asked`` (as a stream asks
         for it), ``always``, ``continuous`` or ``never``. ``answers``: text by a part of the last message.
+        ``times``: the usage tells times of the server's own. ``accepted_share``: so much of each answer was drafted and accepted.
         """
         self.name = name
         self.ttft_s, self.tpot_s = ttft_s, tpot_s
@@ -49,6 +52,8 @@ class Model(Behaviour):
         self.honours_ignore_eos = honours_ignore_eos
         self.tokenize = tokenize
         self.answers = dict(answers or {})
+        self.times = times
+        self.accepted_share = accepted_share
         self.asked = 0
         """Questions so far."""
         self._slots = slots
@@ -103,8 +108,13 @@ class Model(Behaviour):
         }
         if self.prefix_cache:
             counts["prompt_tokens_details"] = {"cached_tokens": cached}
+        if self.accepted_share is not None:
+            accepted = int(self.accepted_share * sum(count for _, count in pieces))
+            counts["completion_tokens_details"] = {"accepted_prediction_tokens": accepted}
         finish = "stop" if sum(count for _, count in pieces) < limit or text is not None else "length"
         first_s = self.ttft_s + self.prefill_s_per_token * max(0, len(words) + 4 - cached)
+        if self.times:
+            counts |= self._own_times(first_s, sum(count for _, count in pieces))
         if fields.get("stream") is not True:
             last_s = first_s + self.tpot_s * max(0, sum(count for _, count in pieces) - 1)
             whole = "".join(piece for piece, _ in pieces)
@@ -119,6 +129,12 @@ class Model(Behaviour):
         return Script(
             steps=self._stream(request.number, pieces, first_s, finish, counts if with_usage else None, chat=chat), slot=True
         )
+
+    def _own_times(self, first_s: float, tokens: int) -> dict[str, object]:
+        """Extensions that some servers have in their usage."""
+        decode_s = self.tpot_s * max(0, tokens - 1)
+        times: dict[str, object] = {"time_to_first_token_ms": first_s * 1e3, "decode_time_ms": decode_s * 1e3}
+        return times | ({"response_token/s": (tokens - 1) / decode_s} if decode_s > 0 else {})
 
     def _pieces(self, text: str | None, limit: int, *, eos: bool) -> list[tuple[str, int]]:
         """Text and tokens of each chunk."""
