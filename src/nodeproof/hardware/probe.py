@@ -236,7 +236,8 @@ class HardwareProbe:
         run_begin_s = self._begin.at.mono_s if self._begin is not None else begin_s
         facts = self._facts.window(begin_s, end_s, run_begin_s)
         verdict = judge_cell(self._sensitivity, facts, self._settings.policy)
-        return CellReport(name, begin_s, end_s, verdict.validity, verdict.concerns, verdict.findings)
+        energy = self._recorder.rails.energy(begin_s, end_s)
+        return CellReport(name, begin_s, end_s, verdict.validity, verdict.concerns, verdict.findings, energy=energy)
 
     def _close(self) -> HardwareReport:
         report = self._report

@@ -341,6 +341,8 @@ class CellReport(msgspec.Struct, frozen=True, omit_defaults=True):
     findings: list[Finding] = []
     superseded: bool = False
     """It was measured again later under the same name."""
+    energy: dict[str, float] = {}
+    """Energy of the window by rail, keys as those of the run; empty = no power was read in it."""
 
 
 class KernelNote(msgspec.Struct, frozen=True, omit_defaults=True):

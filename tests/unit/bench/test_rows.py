@@ -11,7 +11,7 @@ from nodeproof.bench.guards import CachedPrompt
 from nodeproof.bench.load.plan import Lengths, LoadPlan, PromptPlan, Where
 from nodeproof.bench.load.prompts import Questions
 from nodeproof.bench.load.samples import Identity, SampleWriter
-from nodeproof.bench.speed.figures import accept_length, figure_table, gap_metrics, line, median_of
+from nodeproof.bench.speed.figures import accept_length, energy_metrics, figure_table, gap_metrics, line, median_of
 from nodeproof.bench.stats.report import report
 from nodeproof.bench.stats.rows import Answers, read_answers
 from support.endpoint import finished_exchange
@@ -107,6 +107,21 @@ def test_no_answer_is_no_number(tmp_path: Path) -> None:
 
 def test_accepted_drafts() -> None:
     assert accept_length([100, 100, 100, 100, None], [50, 0, 100, None, 50]) == [2.0, 1.0, None, None, None]
+
+
+def test_energy_goes_by_rail_into_all_tokens_of_a_cell(tmp_path: Path) -> None:
+    answers = read_answers(_written(tmp_path / "s", [finished_exchange(1000.0), finished_exchange(1005.0)]), (4.0, 6.0))
+    assert (len(answers), answers.all_tokens) == (1, 10)
+    metrics = energy_metrics({"npu_rail_energy_j": 40.0, "npu_rail_mean_power_w": 8.0}, answers.all_tokens, "c1_")
+    assert metrics == {
+        "c1_npu_rail_energy_j": 40.0,
+        "c1_npu_rail_energy_window_tokens": 10.0,
+        "c1_npu_rail_joules_per_token": 4.0,
+        "c1_npu_rail_mean_power_w": 8.0,
+    }
+    assert energy_metrics({}, 10) == {}
+    assert "gpu_rail_joules_per_token" not in energy_metrics({"gpu_rail_energy_j": 0.0}, 10)
+    assert "gpu_rail_joules_per_token" not in energy_metrics({"gpu_rail_energy_j": 5.0}, 0)
 
 
 # The window of a closed loop

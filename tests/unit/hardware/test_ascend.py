@@ -12,8 +12,8 @@ from nodeproof.hardware.providers import RecordedProvider, Survey
 from nodeproof.hardware.readers.ascend import NPU_RAIL, AscendProvider
 from nodeproof.host.machine import Machine
 from nodeproof.host.recorded import ManualClock, RecordedCommands, RecordedFiles
-from nodeproof.model.hardware import ComputeApp, Decision, DeviceState, Effect, Field, HardwareReport, Validity
-from support.box import Box
+from nodeproof.model.hardware import ComputeApp, Decision, DeviceState, Effect, Field, HardwareReport, Sensitivity, Validity
+from support.box import Box, Switches
 from support.dcmi import FakeDcmi
 from support.hosts_npu import answers_of, write_npu_a2
 from support.tree import write
@@ -256,6 +256,24 @@ def test_new_double_bit_errors_fail(box: Box) -> None:
 def test_a_chip_that_calls_itself_unwell_warns(box: Box) -> None:
     report = run(box, survey(NPU, npu(device="npu1", health="alarm")))
     assert "1 accelerators report themselves unwell: npu1 alarm" in report.precheck.concerns
+
+
+def test_energy_of_a_cell_is_that_of_its_window(box: Box) -> None:
+    answers = (survey(npu(power_w=100.0)), survey(npu(power_w=100.0)), survey(npu(power_w=300.0)))
+    watch = box.watch(settings=Settings(), providers=(RecordedProvider(answers, "ascend"),))
+    watch.open(Sensitivity.SPEED, Switches())
+    box.live(0.5)
+    watch.tick()
+    begin_s = box.clock.mono_s
+    for _ in range(4):
+        box.live(0.5)
+        watch.tick()
+    cell = watch.judge("c1", begin_s, box.clock.mono_s)
+    report = watch.close()
+    assert cell.energy["npu_rail_energy_window_s"] == pytest.approx(2.0)
+    assert cell.energy["npu_rail_max_power_w"] == 300.0
+    assert cell.energy["npu_rail_energy_j"] > report.energy["npu_rail_mean_power_w"] * 2.0
+    assert report.cells[0].energy == cell.energy
 
 
 def test_energy_is_that_of_the_chips_own_rail(box: Box) -> None:

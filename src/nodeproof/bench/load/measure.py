@@ -39,6 +39,8 @@ class Cell(msgspec.Struct, kw_only=True):
     """What the box says: ``valid``, ``unknown``, ``invalid`` or ``not-applicable``."""
     paths: tuple[str, ...] = ()
     """Files of its samples."""
+    energy: dict[str, float] = {}
+    """Of this box while it was measured, by rail; empty = no power was read."""
 
 
 class Measurement:
@@ -94,7 +96,9 @@ class Measurement:
             return None
         for note in found.notes[:_NOTES]:
             handle.warn(f"{self._name}: {note}")
-        return Cell(name=self._name, report=found, validity=str(judged.validity), paths=tuple(fleet.sample_paths))
+        return Cell(
+            name=self._name, report=found, validity=str(judged.validity), paths=tuple(fleet.sample_paths), energy=judged.energy
+        )
 
 
 def beat_text(beat: Beat) -> str:

@@ -10,6 +10,7 @@ from nodeproof.bench.client import Timeouts
 from nodeproof.bench.load.benchmark import needed_target
 from nodeproof.bench.load.measure import Cell, Measurement
 from nodeproof.bench.load.plan import Lengths, LoadPlan, PromptPlan, Where
+from nodeproof.bench.load.prompts import filler
 from nodeproof.bench.speed.probing import Prepared, calibrated, limits_of, prepare
 from nodeproof.bench.speed.tasks import corpus_sha256
 from nodeproof.bench.stats.rows import Answers, read_answers
@@ -25,6 +26,7 @@ __all__ = ["CellPlan", "Shape", "SpeedBenchmark", "Taken", "doubt", "failed_how"
 _TURN_S = 1.0
 _DAY_S = 86400.0
 _TAG_DIGITS = 6
+_SAMPLE_WORDS = 512
 
 
 class CellPlan(NamedTuple):
@@ -169,7 +171,7 @@ class SpeedBenchmark:
     def asked(self, extra: Mapping[str, object], *texts: str, ignore_eos: str = "no") -> Prepared:
         """The probe, with what the prompts are made of on the record. Raises RunError."""
         self.handle.status("the endpoint is asked what it can do")
-        self.handle.ran("prompts", version=self._descriptor.updated, sha256=corpus_sha256(*texts))
+        self.handle.ran("prompts", version=self._descriptor.updated, sha256=corpus_sha256(filler(0, _SAMPLE_WORDS), *texts))
         return prepare(self.handle, self.target, self.timeouts, extra, ignore_eos=ignore_eos)
 
     def true_length(self, prepared: Prepared, shape: Shape) -> Shape:

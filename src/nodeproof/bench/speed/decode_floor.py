@@ -12,7 +12,7 @@ import numpy as np
 from nodeproof.bench.catalogue import DECODE_FLOOR
 from nodeproof.bench.guards import GuardResult, GuardState, concerns, guard_metrics
 from nodeproof.bench.speed.cells import CellPlan, Shape, SpeedBenchmark, Taken, doubt, failed_how
-from nodeproof.bench.speed.figures import accept_length, figure_table, gap_metrics, line, median_of
+from nodeproof.bench.speed.figures import accept_length, energy_metrics, figure_table, gap_metrics, line, median_of
 from nodeproof.bench.speed.tasks import CODE
 from nodeproof.errors import RunError
 from nodeproof.model.run import Frame, Stat, Verdict, VerdictKind
@@ -72,6 +72,7 @@ class DecodeFloor(SpeedBenchmark):
         ]
         verdict, rate = _verdict(values, taken, guards, clock, rates)
         metrics = {"runs": float(len(answers)), **gap_metrics(answers), **guard_metrics(guards)}
+        metrics |= energy_metrics(taken.cell.energy, answers.all_tokens)
         metrics |= _measured(taken) if verdict.kind is not VerdictKind.INCONCLUSIVE else _tpot(taken)
         tiles = [] if rate is None else [Stat("Decode", f"{rate:.4g}", f"tok/s, {clock} clock")]
         return self.last_frame(verdict, metrics, table=figure_table("One long answer", lines), summary=tiles)

@@ -1,6 +1,6 @@
 """Numbers of a cell with the clock that they were taken with, and their keys (bench.md 1.11, 1.12)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from nodeproof.bench.stats.quantiles import Figure, mean_figure, percentile_figu
 from nodeproof.bench.stats.rows import Answers
 from nodeproof.model.run import Align, Cell, CellStyle, Column, ResultTable
 
-__all__ = ["Line", "accept_length", "figure_table", "gap_metrics", "known", "line", "median_of"]
+__all__ = ["Line", "accept_length", "energy_metrics", "figure_table", "gap_metrics", "known", "line", "median_of"]
 
 _GAP_QUANTILES = (0.5, 0.9, 0.99)
 
@@ -69,6 +69,21 @@ def gap_metrics(answers: Answers, prefix: str = "") -> dict[str, float]:
     middle, tail = metrics.get("arrival_gap_p50_ms"), metrics.get("arrival_gap_p99_ms")
     if middle and tail is not None:
         metrics["stability"] = (tail - middle) / middle
+    return {prefix + key: value for key, value in metrics.items()}
+
+
+def energy_metrics(energy: Mapping[str, float], tokens: int, prefix: str = "") -> dict[str, float]:
+    """Energy of a cell by rail, and the tokens it went into: ``gpu_rail_joules_per_token`` and its parts (bench.md 3.9).
+
+    The window is the whole cell, warm-up included, and so are the tokens. Without power, or without tokens, there is no ratio.
+    """
+    metrics = dict(energy)
+    for key, joules in energy.items():
+        rail = key.removesuffix("_energy_j")
+        if rail != key:
+            metrics[f"{rail}_energy_window_tokens"] = float(tokens)
+            if tokens > 0 and joules > 0:
+                metrics[f"{rail}_joules_per_token"] = joules / tokens
     return {prefix + key: value for key, value in metrics.items()}
 
 

@@ -45,6 +45,8 @@ class ConcurrencySweep(SpeedBenchmark):
     def __init__(self, descriptor: Descriptor, parameters: tuple[ParamSpec, ...]) -> None:
         super().__init__(descriptor, parameters, "Throughput over concurrency")
         self._cells: list[SweepCell] = []
+        self._slots: int | None = None
+        """Prompts that the server can keep, as the caller says."""
 
     def check(self, values: ParamValues) -> None:
         """No cell twice, and no floor that nothing can reach."""
@@ -61,6 +63,7 @@ class ConcurrencySweep(SpeedBenchmark):
     def arrange(self) -> list[CellPlan]:
         """A whole curve at one length, then the next."""
         values = self.values
+        self._slots = self.target.override_count(_SLOTS)
         mode = values.text("prompt_mode")
         extra = {**_EXTRA, **(_NO_PENALTY if mode == "essay" else {})}
         prepared = self.asked(extra, TASKS[mode], ignore_eos=values.text("ignore_eos"))
@@ -77,7 +80,7 @@ class ConcurrencySweep(SpeedBenchmark):
         concurrencies = self.values.int_list("concurrencies")
         curve, place = divmod(len(self._cells), len(concurrencies))
         isl, concurrency = self.values.int_list("isls")[curve], concurrencies[place]
-        capable = warm_capable(concurrencies[:place], concurrency, self.target.override_count(_SLOTS))
+        capable = warm_capable(concurrencies[:place], concurrency, self._slots)
         if not capable:
             self.handle.info(f"{taken.cell.name}: the server's pool cannot hold all prompts; they need not be warm")
         cell = sweep_cell(taken, isl, concurrency, self.values, warm_capable=capable)

@@ -18,7 +18,7 @@ from nodeproof.bench.guards import (
 from nodeproof.bench.guards.delivery import FLOOR
 from nodeproof.bench.speed.cells import Taken, doubt, failed_how
 from nodeproof.bench.speed.decode_floor import ACCEPT_FLOOR
-from nodeproof.bench.speed.figures import accept_length, gap_metrics, known, median_of
+from nodeproof.bench.speed.figures import accept_length, energy_metrics, gap_metrics, known, median_of
 from nodeproof.bench.stats.quantiles import Figure, percentile_figure
 from nodeproof.runs.params import ParamValues
 
@@ -48,6 +48,7 @@ class SweepCell(msgspec.Struct, kw_only=True):
     """95 % of the throughput."""
     latencies: dict[str, Figure]
     gaps: dict[str, float]
+    energy: dict[str, float]
     answers: int
     failed: int
     guards: list[GuardResult]
@@ -111,6 +112,7 @@ def sweep_cell(taken: Taken, isl: int, concurrency: int, values: ParamValues, *,
         interval=None if throughput.low is None or throughput.high is None else (throughput.low, throughput.high),
         latencies=_latencies(taken),
         gaps=gap_metrics(answers),
+        energy=energy_metrics(taken.cell.energy, answers.all_tokens),
         answers=len(answers),
         failed=answers.failed,
         guards=guards,

@@ -47,7 +47,7 @@ def sweep_metrics(cells: Sequence[SweepCell], knees: dict[int, Knee]) -> dict[st
         best = max((cell for cell in usable if cell.concurrency == concurrency), key=_tok_s, default=None)
         if best is not None:
             metrics |= {f"c{concurrency}_{key}": value for key, value in _of_cell(best).items()}
-            metrics |= {f"c{concurrency}_{key}": value for key, value in best.gaps.items()}
+            metrics |= {f"c{concurrency}_{key}": value for key, value in (best.gaps | best.energy).items()}
     for cell in usable:
         metrics |= {f"isl{cell.isl}_c{cell.concurrency}_{key}": value for key, value in _of_cell(cell).items()}
     peak = max(usable, key=_tok_s, default=None)

@@ -18,12 +18,14 @@ _Column = NDArray[np.float64]
 class Answers:
     """Whole answers of one cell, in the order of their numbers. Times are of the clock that the name says; NaN = not told."""
 
-    def __init__(self, rows: NDArray[np.void], gaps_ms: _Column, failed: int = 0) -> None:
+    def __init__(self, rows: NDArray[np.void], gaps_ms: _Column, *, failed: int = 0, all_tokens: int = 0) -> None:
         self._rows = rows
         self.gaps_ms = gaps_ms
         """Client's clock: from one read that brought a token to the next; chunks of one read have no gap between them."""
         self.failed = failed
         """Requests of the cell that brought no whole answer, those of its warm-up among them."""
+        self.all_tokens = all_tokens
+        """Completion tokens of all whole answers of the cell, those that do not count among them."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -105,7 +107,7 @@ class Answers:
 
 def read_answers(paths: Sequence[str], window_s: tuple[float, float]) -> Answers:
     """The whole answers to requests that began within ``window_s``; damaged blocks are left out (the report names them)."""
-    kept, gaps_ms, failed = [np.zeros(0, dtype=ROW)], [np.zeros(0)], 0
+    kept, gaps_ms, failed, tokens = [np.zeros(0, dtype=ROW)], [np.zeros(0)], 0, 0
     for path in paths:
         for block in read_blocks(path):
             if block.kind != "requests" or block.problem:
@@ -113,12 +115,14 @@ def read_answers(paths: Sequence[str], window_s: tuple[float, float]) -> Answers
             rows, gaps = block.samples()
             whole = _OK[rows["outcome"]]
             failed += int((~whole).sum())
+            tokens += int(rows["completion_tokens"][whole].sum())
             wanted = whole & (rows["scheduled_s"] >= window_s[0]) & (rows["scheduled_s"] <= window_s[1])
             owners = np.repeat(np.arange(len(rows)), np.maximum(rows["chunks"].astype(np.int64) - 1, 0))
             kept.append(rows[wanted])
             gaps_ms.append(gaps[wanted[owners] & (gaps > 0)] * (TICK_S * 1e3))
     rows = np.concatenate(kept)
-    return Answers(rows[np.argsort(rows["number"], kind="stable")], np.concatenate(gaps_ms), failed)
+    ordered = rows[np.argsort(rows["number"], kind="stable")]
+    return Answers(ordered, np.concatenate(gaps_ms), failed=failed, all_tokens=tokens)
 
 
 def _told(count: int) -> int | None:

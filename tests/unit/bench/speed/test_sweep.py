@@ -214,6 +214,7 @@ def _cell(
         interval=None,
         latencies=latencies,
         gaps={"stability": 0.1},
+        energy={"gpu_rail_energy_j": 50.0},
         answers=12,
         failed=failed,
         guards=list(told),
@@ -273,6 +274,7 @@ def test_metrics_are_of_the_best_cell_at_a_concurrency_and_of_every_cell() -> No
     assert "isl512_c2_aggregate_tok_s" not in metrics
     assert (metrics["peak_aggregate_tok_s"], metrics["peak_concurrency"]) == (150.0, 2)
     assert (metrics["vacuous_cells"], metrics["non_mtp_arm_cells"], metrics["c1_stability"]) == (1, 4, 0.1)
+    assert metrics["c1_gpu_rail_energy_j"] == 50.0
     assert (metrics["c1_ttft_p50_ms"], metrics["guard_budget_vacuous"]) == (7.0, 1)
     assert "c1_tpot_p50_ms" not in metrics
     assert "knee_concurrency" not in metrics
