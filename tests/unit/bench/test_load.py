@@ -376,7 +376,7 @@ def test_samples_of_a_writer_that_was_killed(tmp_path: Path) -> None:
     path.write_bytes(raw + b"rubbish\n")
     assert "no block" in report([str(path)], plan).problems[0]
     path.write_bytes(b"other")
-    with pytest.raises(ParseError, match="begins with NPSB1"):
+    with pytest.raises(ParseError, match="begins with NPSB2"):
         report([str(path)], plan)
     with pytest.raises(RecordError, match="holds no samples"):
         recompute(str(tmp_path))

@@ -158,7 +158,7 @@ def test_where_all_were_asked_at_once_the_last_answer_is_the_end(tmp_path: Path)
     paths = _written(tmp_path / "s", [finished_exchange(1000.0) for _ in range(4)])
     where = Where(base_url="", model="")
     plan = LoadPlan(where=where, prompts=PromptPlan(), concurrency=4, requests=4, duration_s=600.0)
-    assert report(paths, plan).window_s == (0.0, pytest.approx(0.14))
+    assert report(paths, plan).window_s[1] == pytest.approx(0.14)
 
 
 def test_warm_up_requests_that_are_not_there_begin_nothing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ __all__ = ["Prepared", "accepted_fields", "calibrated", "limits_of", "prepare"]
 _REFUSED = frozenset({400, 422})
 _OPTIONAL = ("reasoning_effort", "presence_penalty", "frequency_penalty", "seed")
 _ROUNDS = 3
-_NEAR = 0.01
+_FAR = 0.1
 _DETAIL_CHARS = 280
 
 
@@ -89,12 +89,12 @@ def calibrated(
             if best is None or abs(counted - tokens) < abs(best[1] - tokens):
                 best = (words, counted)
             missing = round((tokens - counted) * features.tokens.words_per_token)
-            if abs(counted - tokens) <= _NEAR * tokens or missing == 0 or words + missing < 1:
+            if missing == 0 or words + missing < 1:
                 break
             words += missing
     if best is None:
         handle.warn(f"prompts of {tokens} tokens: the endpoint does not count them; they hold about as many words")
-    elif abs(best[1] - tokens) > 10 * _NEAR * tokens:
+    elif abs(best[1] - tokens) > _FAR * tokens:
         handle.warn(f"prompts of {tokens} tokens cannot be made: with template and task they hold {best[1]}")
     return msgspec.structs.replace(plan.prompts, words=words if best is None else best[0])
 

@@ -176,7 +176,9 @@ def _metrics(cells: Sequence[Taken]) -> dict[str, float]:
 
 
 def _compared(values: ParamValues, lengths: Sequence[int], metrics: dict[str, float], reference: Reference) -> Verdict:
-    worse, untold, held = [], [], []
+    worse: list[str] = []
+    untold: list[str] = []
+    held: list[str] = []
     for length in lengths:
         for name, limit_key, q in _STATISTICS:
             key = f"isl{length}_{name}"
