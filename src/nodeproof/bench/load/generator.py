@@ -48,6 +48,11 @@ class Generator:
         self._waiting = 0
         self._ends_s = plan.epoch_s + plan.duration_s
         self._stopped = asyncio.Event()
+        self._warm = asyncio.Event()
+        """Set when this worker's share of the warm-up has ended: nothing that counts begins before."""
+        self._warming = _share(plan.warmup_requests, plan.workers, worker)
+        if not self._warming:
+            self._warm.set()
 
     async def run(self) -> None:
         """From the epoch to the end of the last answer, or of the drain."""
@@ -91,6 +96,15 @@ class Generator:
 
     async def _slot(self) -> None:
         while (number := self._next_number()) is not None:
+            if number < self._plan.warmup_requests:
+                await self._conversation(number, None)
+                self._warming -= 1
+                if not self._warming:
+                    self._warm.set()
+                continue
+            await self._warm.wait()
+            if self._stopped.is_set():
+                return
             await self._conversation(number, None)
 
     async def _open(self) -> None:

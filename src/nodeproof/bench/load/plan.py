@@ -101,7 +101,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     warmup_s: float = 0.0
     """At the beginning; in the samples, not in the statistics."""
     warmup_requests: int = 0
-    """The first so many do not count either, nor does anything that began before they had all ended."""
+    """The first so many do not count either; in a closed loop nothing else begins before they have all ended."""
     drain_s: float = 60.0
     """So long answers may still come after the last request was sent."""
     api: Api = Api.CHAT

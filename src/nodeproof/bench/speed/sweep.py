@@ -107,14 +107,14 @@ class ConcurrencySweep(SpeedBenchmark):
 
 
 def _shape(values: ParamValues, isl: int, concurrency: int) -> Shape:
-    """Beside those that count, so many requests as may begin while the last of the warm-up is under way."""
+    """One round more than what is to count: it keeps all slots busy until the last of that has ended."""
     counted = max(values.int("rounds") * concurrency, values.int("min_requests"))
     rounds = values.int("warmup")
     return Shape(
         isl,
         values.int("osl"),
         concurrency,
-        counted=counted + (concurrency - 1),
+        counted=counted + concurrency,
         warmup=rounds * concurrency if rounds else concurrency,
         distinct=concurrency if rounds else 0,
         task=TASKS[values.text("prompt_mode")],

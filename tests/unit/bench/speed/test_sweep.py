@@ -64,8 +64,8 @@ def test_the_knee_of_a_server_with_two_slots(tmp_path: Path) -> None:
     assert not {"c1_ttft_p50_ms", "c4_ttft_p90_ms"} & metrics.keys()
     # A round over each prompt before what counts; the same prompts again and again.
     bodies = [one.request.body for one in asked]
-    assert len(bodies) == (1 + 6) + (2 + 6 + 1) + (4 + 12 + 3)
-    assert (len(set(bodies[:7])), len(set(bodies[7:16])), len(set(bodies[16:]))) == (1, 2, 4)
+    assert len(bodies) == (1 + 6 + 1) + (2 + 6 + 2) + (4 + 12 + 4)
+    assert (len(set(bodies[:8])), len(set(bodies[8:18])), len(set(bodies[18:]))) == (1, 2, 4)
     body = asked[0].request.json()
     assert (body["seed"], body["reasoning_effort"], body["stream_options"]) == (0, "none", {"include_usage": True})
     assert [cell.name for cell in recompute(str(place / "files"))] == ["isl128-c1", "isl128-c2", "isl128-c4"]
@@ -79,7 +79,7 @@ def test_answers_that_are_too_short_prove_nothing(tmp_path: Path) -> None:
     with ScriptServer(model) as server:
         record, _ = run_benchmark(tmp_path, server.url, "concurrency-sweep", {**_ONE_CELL, "min_c2": "1"})
     assert record.verdict.kind is VerdictKind.INCONCLUSIVE
-    assert record.verdict.reason.startswith("1 of 1 cells prove nothing; isl128-c2: budget vacuous: 13 answers brought 39 of 104")
+    assert record.verdict.reason.startswith("1 of 1 cells prove nothing; isl128-c2: budget vacuous: 14 answers brought 42 of 112")
     assert record.frame.metrics["vacuous_cells"] == 1
     assert not [key for key in record.frame.metrics if key.startswith("c2_")]
     table = record.frame.table
@@ -99,7 +99,7 @@ def test_requests_that_fail_are_counted_and_fail_it(tmp_path: Path) -> None:
     with ScriptServer(Rules(Model(ttft_s=0.0, tpot_s=0.0, prefix_cache=True), sometimes)) as server:
         record, _ = run_benchmark(tmp_path, server.url, "concurrency-sweep", _ONE_CELL)
     assert (record.status, record.verdict.kind, record.exit_code) == (RunStatus.COMPLETED, VerdictKind.FAIL, 2)
-    assert record.verdict.reason.startswith("3 requests failed in 1 cells; isl128-c2: 3 of 15 requests failed: request ")
+    assert record.verdict.reason.startswith("3 requests failed in 1 cells; isl128-c2: 3 of 16 requests failed: request ")
     assert record.frame.metrics["requests_failed"] == 3
 
 
@@ -123,7 +123,7 @@ def test_what_the_cache_must_show(
     assert record.frame.metrics["cache_uncontrolled_cells"] == uncontrolled
     # A mixture is no figure; one whose cache is unknown is, and only cannot be judged.
     assert ("c2_aggregate_tok_s" in record.frame.metrics) is not isinstance(model, _Half)
-    assert len(set(asked)) == (2 if params.get("warmup") != "0" else 15)
+    assert len(set(asked)) == (2 if params.get("warmup") != "0" else 16)
 
 
 def test_a_cell_on_a_box_that_stays_unfit_is_not_compared(tmp_path: Path) -> None:
