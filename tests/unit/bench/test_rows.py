@@ -11,7 +11,7 @@ from nodeproof.bench.guards import CachedPrompt
 from nodeproof.bench.load.plan import Lengths, LoadPlan, PromptPlan, Where
 from nodeproof.bench.load.prompts import Questions
 from nodeproof.bench.load.samples import Identity, SampleWriter
-from nodeproof.bench.speed.figures import accept_length, energy_metrics, figure_table, gap_metrics, line, median_of
+from nodeproof.bench.speed.figures import accept_length, energy_metrics, figure_table, gap_metrics, line, loop_interval, median_of
 from nodeproof.bench.stats.report import report
 from nodeproof.bench.stats.rows import Answers, read_answers
 from support.endpoint import finished_exchange
@@ -107,6 +107,21 @@ def test_no_answer_is_no_number(tmp_path: Path) -> None:
 
 def test_accepted_drafts() -> None:
     assert accept_length([100, 100, 100, 100, None], [50, 0, 100, None, 50]) == [2.0, 1.0, None, None, None]
+
+
+def test_the_throughput_of_a_loop_is_as_sure_as_its_answers_are_alike(tmp_path: Path) -> None:
+    alike = _read(tmp_path / "a", *(finished_exchange(1000.0 + place) for place in range(12)))
+    assert loop_interval(50.0, alike) == pytest.approx((50.0, 50.0))
+    mixed = [finished_exchange(1000.0 + place) for place in range(100)]
+    for exchange in mixed[::2]:
+        exchange.end_s += 0.14
+    found = loop_interval(50.0, _read(tmp_path / "b", *mixed))
+    # Five tokens each, in 140 ms or in 280 ms: at the rate of all those times would bring 5/3 less or 5/3 more.
+    assert found is not None
+    half = 1.96 * (5 / 3 * (100 / 99) ** 0.5) / 10 / 5
+    assert found == pytest.approx((50 * (1 - half), 50 * (1 + half)))
+    assert loop_interval(None, alike) is None
+    assert loop_interval(50.0, _read(tmp_path / "c", *(finished_exchange(1000.0) for _ in range(9)))) is None
 
 
 def test_energy_goes_by_rail_into_all_tokens_of_a_cell(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@
     found.report.figures["ttft_p50_ms"]
 """
 
+import secrets
+
 import msgspec
 
 from nodeproof.bench.ask import Api
@@ -92,6 +94,7 @@ class Measurement:
         fleet.close()
         if judged.validity is Validity.INVALID and self._tries < _REMEASURE:
             self._tries += 1
+            self._plan = _anew(self._plan)
             handle.warn(f"{self._name} is measured again: {'; '.join(judged.concerns)}")
             return None
         for note in found.notes[:_NOTES]:
@@ -99,6 +102,14 @@ class Measurement:
         return Cell(
             name=self._name, report=found, validity=str(judged.validity), paths=tuple(fleet.sample_paths), energy=judged.energy
         )
+
+
+def _anew(plan: LoadPlan) -> LoadPlan:
+    """The plan with prompts that are as new to the server as those of the first try were; known ones stay what they are."""
+    if not plan.prompts.nonce:
+        return plan
+    prompts = msgspec.structs.replace(plan.prompts, nonce=f"{secrets.token_hex(4)}-")
+    return msgspec.structs.replace(plan, prompts=prompts)
 
 
 def beat_text(beat: Beat) -> str:

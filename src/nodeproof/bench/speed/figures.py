@@ -10,9 +10,21 @@ from nodeproof.bench.stats.quantiles import Figure, mean_figure, percentile_figu
 from nodeproof.bench.stats.rows import Answers
 from nodeproof.model.run import Align, Cell, CellStyle, Column, ResultTable
 
-__all__ = ["Line", "accept_length", "energy_metrics", "figure_table", "gap_metrics", "known", "line", "median_of"]
+__all__ = [
+    "Line",
+    "accept_length",
+    "energy_metrics",
+    "figure_table",
+    "gap_metrics",
+    "known",
+    "line",
+    "loop_interval",
+    "median_of",
+]
 
 _GAP_QUANTILES = (0.5, 0.9, 0.99)
+_LEAST_ANSWERS = 10
+_NORMAL_95 = 1.96
 
 
 class Line(NamedTuple):
@@ -85,6 +97,20 @@ def energy_metrics(energy: Mapping[str, float], tokens: int, prefix: str = "") -
             if tokens > 0 and joules > 0:
                 metrics[f"{rail}_joules_per_token"] = joules / tokens
     return {prefix + key: value for key, value in metrics.items()}
+
+
+def loop_interval(rate: float | None, answers: Answers) -> tuple[float, float] | None:
+    """95 % interval of the throughput ``rate`` of a closed loop; None below ten answers.
+
+    As many answers are always under way, so the throughput is the ratio of their tokens to their times, and its spread is that of
+    a ratio: of what each answer's tokens differ from what its time would bring at the rate of all (linearised).
+    """
+    count = len(answers)
+    if rate is None or count < _LEAST_ANSWERS or not answers.e2e_ms.sum() > 0 or not answers.output.sum() > 0:
+        return None
+    ratio = answers.output.sum() / answers.e2e_ms.sum()
+    spread = float((answers.output - ratio * answers.e2e_ms).std(ddof=1)) / count**0.5 / float(answers.output.mean())
+    return rate * (1 - _NORMAL_95 * spread), rate * (1 + _NORMAL_95 * spread)
 
 
 def figure_table(title: str, lines: Sequence[Line]) -> ResultTable:

@@ -46,7 +46,7 @@ def prepare(
 ) -> Prepared:
     """Ask what it can do, and leave out what it refuses of ``extra``. Raises RunError when it answers nothing."""
     with Session.of(target, timeouts) as session, handle.on_cancel(session.cancel):
-        found = accepted_fields(session, extra)
+        found = accepted_fields(session, extra, target.base_url)
     for key in sorted(extra.keys() - found.keys()):
         handle.warn(f"endpoint: it refuses the field {key}; requests are sent without it")
     features = discover_features(handle, target, Api.CHAT, timeouts, ignore_eos=ignore_eos)
@@ -55,7 +55,7 @@ def prepare(
     return Prepared(features, found)
 
 
-def accepted_fields(session: Session, extra: Mapping[str, object]) -> dict[str, object]:
+def accepted_fields(session: Session, extra: Mapping[str, object], address: str) -> dict[str, object]:
     """``extra`` less the optional fields that the endpoint refuses. Raises RunError when it answers nothing."""
     kept = dict(extra)
     exchange = _short(session, kept)
@@ -67,7 +67,8 @@ def accepted_fields(session: Session, extra: Mapping[str, object]) -> dict[str, 
             exchange = _short(session, kept)
     if not exchange.ok:
         detail = " ".join(exchange.detail.split())[:_DETAIL_CHARS]
-        raise RunError(f"the endpoint does not answer a short question ({exchange.outcome}): {detail}")
+        hint = "" if exchange.status else "; is the server up, and is this its address?"
+        raise RunError(f"{address} does not answer a short question ({exchange.outcome}): {detail}{hint}")
     return kept
 
 

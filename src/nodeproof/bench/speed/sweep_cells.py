@@ -18,7 +18,7 @@ from nodeproof.bench.guards import (
 from nodeproof.bench.guards.delivery import FLOOR
 from nodeproof.bench.speed.cells import Taken, doubt, failed_how
 from nodeproof.bench.speed.decode_floor import ACCEPT_FLOOR
-from nodeproof.bench.speed.figures import accept_length, energy_metrics, gap_metrics, known, median_of
+from nodeproof.bench.speed.figures import accept_length, energy_metrics, gap_metrics, known, loop_interval, median_of
 from nodeproof.bench.stats.quantiles import Figure, percentile_figure
 from nodeproof.runs.params import ParamValues
 
@@ -109,7 +109,7 @@ def sweep_cell(taken: Taken, isl: int, concurrency: int, values: ParamValues, *,
         isl=isl,
         concurrency=concurrency,
         aggregate_tok_s=throughput.value,
-        interval=None if throughput.low is None or throughput.high is None else (throughput.low, throughput.high),
+        interval=loop_interval(throughput.value, answers),
         latencies=_latencies(taken),
         gaps=gap_metrics(answers),
         energy=energy_metrics(taken.cell.energy, answers.all_tokens),

@@ -133,7 +133,8 @@ def sweep_tiles(cells: Sequence[SweepCell], metrics: dict[str, float], knees: di
     if "peak_aggregate_tok_s" in metrics:
         tiles.append(Stat("Peak", f"{metrics['peak_aggregate_tok_s']:.4g}", f"tok/s at {metrics['peak_concurrency']:g} at once"))
     for isl, knee in knees.items():
-        tiles.append(Stat(f"Knee, isl {isl}", "none found" if knee.concurrency is None else str(knee.concurrency), "at once"))
+        found = ("none found", "") if knee.concurrency is None else (str(knee.concurrency), "at once")
+        tiles.append(Stat(f"Knee, isl {isl}", *found))
     excluded = sum(not cell.comparable for cell in cells)
     tiles.append(
         Stat(

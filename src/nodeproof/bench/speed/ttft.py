@@ -120,9 +120,8 @@ class _Ttft(SpeedBenchmark):
     def _pin(self, store: ReferenceStore, verdict: Verdict, metrics: dict[str, float], found: Found) -> Verdict:
         """Only a run that may be believed, and is not worse, becomes the reference; who accepts a worse one removes the old."""
         if verdict.kind not in {VerdictKind.PASS, VerdictKind.INFO}:
-            self.handle.warn(
-                f"this run was not pinned: it is {verdict.kind}; to accept a slower state, remove {store.path} first"
-            )
+            hint = f"; to accept a slower state, remove {store.path} first" if verdict.kind is VerdictKind.FAIL else ""
+            self.handle.warn(f"this run was not pinned: it is {verdict.kind}{hint}")
             return verdict
         reference = Reference(
             benchmark_id=self.descriptor().id,

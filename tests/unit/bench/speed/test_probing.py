@@ -46,7 +46,7 @@ def _refusing(*names: bytes, status: int = 422) -> Rules:
 
 def _accepted(server: ScriptServer) -> dict[str, object]:
     with Session.of(TargetEndpoint.new(server.url, "m"), _LIMITS) as session:
-        return accepted_fields(session, _WANTED)
+        return accepted_fields(session, _WANTED, server.url)
 
 
 def test_fields_that_are_refused_are_left_out_and_no_others() -> None:

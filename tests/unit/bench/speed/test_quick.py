@@ -79,7 +79,9 @@ def test_one_request_that_fails_ends_the_run(tmp_path: Path) -> None:
 def test_an_endpoint_that_is_not_there_ends_it_at_once(tmp_path: Path) -> None:
     record, _ = run_benchmark(tmp_path, "http://127.0.0.1:9", "quick-speed", _PARAMS)
     assert (record.status, record.exit_code) == (RunStatus.FAILED, 1)
-    assert record.verdict.reason.startswith("the endpoint does not answer a short question (connect): no connection")
+    reason = record.verdict.reason
+    assert reason.startswith("http://127.0.0.1:9 does not answer a short question (connect): no connection")
+    assert reason.endswith("is the server up, and is this its address?")
 
 
 def test_a_cell_is_measured_again_when_the_box_was_not_fit_and_believed_only_if_it_then_was(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from nodeproof.bench.speed.ttft import TTFT_PARAMETERS, TtftWarm, rises
 from nodeproof.bench.testing import Model, Received, Rules, Script, ScriptServer
 from nodeproof.bench.testing.model import document
 from nodeproof.errors import ParamError
+from nodeproof.model.hardware import Validity
 from nodeproof.model.run import RunRecord, RunStatus, VerdictKind
 from nodeproof.runs.artifacts import ArtifactStore
 from nodeproof.runs.endpoint import TargetEndpoint
@@ -144,6 +145,16 @@ def test_cold_prompts_are_asked_once_and_warm_ones_again_and_again(tmp_path: Pat
     measured = [body for body in cold if b"-00" in body]
     assert len(measured) == len(set(measured)) == 13
     assert max(warm.count(body) for body in set(warm)) == 13
+
+
+def test_prompts_of_a_cell_that_is_measured_again_are_new_once_more(tmp_path: Path) -> None:
+    with ScriptServer(Model(ttft_s=0.0, tpot_s=0.0, prefix_cache=True)) as server:
+        record, _ = run_benchmark(tmp_path, server.url, "ttft-cold", _FEW, box=[Validity.INVALID])
+        asked = [one.request for one in server.served if one.request.json().get("max_tokens") == 8]
+    cold = [request.body for request in asked if b"-00" in request.body]
+    assert record.verdict.kind is VerdictKind.INFO, record.verdict.reason
+    assert "isl48 is measured again: throttled 1.7 %" in record.warnings
+    assert len(cold) == len(set(cold)) == 26
 
 
 def test_a_request_that_fails_ends_the_run(tmp_path: Path) -> None:
