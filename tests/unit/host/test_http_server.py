@@ -132,7 +132,7 @@ def test_a_handler_that_raises_is_told_of_once(serve: Serve, caplog: pytest.LogC
     [
         (b"GET / HTTP/1.1\r\n\r\n", 400),
         (b"garbage\r\n\r\n", 400),
-        (os.urandom(64).replace(b"\r", b"r").replace(b"\n", b"n") + b"\x00 / HTTP/1.1\r\n\r\n", 400),
+        pytest.param(os.urandom(64).replace(b"\r", b"r").replace(b"\n", b"n") + b"\x00 / HTTP/1.1\r\n\r\n", 400, id="noise"),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", 413),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000 + b"\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000, 431),
