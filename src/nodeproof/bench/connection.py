@@ -274,7 +274,7 @@ async def connect(
         except OSError as error:
             errors.append(f"{place.sockaddr[0]}: {_words(error)}")
             if error.errno in {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL}:
-                raise ConnectError(Outcome.CONNECT, f"this machine has no more: {_words(error)}") from None
+                raise ConnectError(Outcome.EXHAUSTED, f"this machine has no more: {_words(error)}") from None
     raise ConnectError(Outcome.CONNECT, f"no connection: {', '.join(errors)}")
 
 

@@ -58,6 +58,8 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     """We stopped it."""
     PENDING = "pending"
+    EXHAUSTED = "exhausted"
+    """This machine had no socket, port or descriptor left for it: the client's limit, not the server's."""
 
     @property
     def ok(self) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 from nodeproof.bench.ask import Api, Ask
 from nodeproof.bench.exchange import Exchange, Outcome, TokenSource
 from nodeproof.bench.load.prompts import filler
+from nodeproof.bench.reach import require_reached
 from nodeproof.bench.session import Session
 
 __all__ = ["Features", "Tokens", "count_tokens", "discover", "list_models"]
@@ -70,10 +71,10 @@ def list_models(session: Session) -> tuple[list[str] | None, str]:
 
 
 def discover(session: Session, model: str, api: Api = Api.CHAT, *, ask_ignore_eos: bool = False) -> Features:
-    """Ask the endpoint what it can do: about ten short requests."""
+    """Ask the endpoint what it can do: about ten short requests. Raises EndpointLostError when it cannot be reached."""
     features = Features()
     features.models, features.models_problem = list_models(session)
-    first = session.send(_short_ask(api))
+    first = require_reached(session.send(_short_ask(api)), session.where)
     if first.outcome is Outcome.STATUS and first.status in {400, 422} and "stream_options" in first.detail:
         features.stream_options_refused = True
         first = session.send(msgspec.structs.replace(_short_ask(api), include_usage=False))

@@ -36,7 +36,9 @@ _END_S = 10.0
 class Session:
     """A client with a loop and a thread of its own. Methods may be called from any thread."""
 
-    def __init__(self, make_client: Callable[[], Client]) -> None:
+    def __init__(self, make_client: Callable[[], Client], where: str = "") -> None:
+        self.where = where
+        """Base address of the endpoint, for messages."""
         self._make_client = make_client
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -54,7 +56,7 @@ class Session:
         tls = tls_context(target.ca_file) if address.scheme == "https" else None
         key = target.key.reveal()
         Client(address, target.model, key=key, timeouts=timeouts, tls=tls)  # complains here, not on the other thread
-        return cls(lambda: Client(address, target.model, key=key, timeouts=timeouts, tls=tls))
+        return cls(lambda: Client(address, target.model, key=key, timeouts=timeouts, tls=tls), target.base_url)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -86,6 +88,10 @@ class Session:
     def post_json(self, path: str, body: bytes) -> tuple[int, bytes]:
         """The same for a POST of JSON."""
         return self._wait(self._the_client().post_json(path, body))
+
+    def do(self, work: Callable[[Client], Coroutine[Any, Any, _T]]) -> _T:
+        """Have the loop do ``work`` with the client, and wait for what comes of it. Raises RunCancelled after :meth:`cancel`."""
+        return self._wait(work(self._the_client()))
 
     def cancel(self) -> None:
         """End whatever is under way, now and from now on; from any thread. For ``handle.on_cancel``."""

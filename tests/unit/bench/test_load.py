@@ -4,6 +4,8 @@ import hashlib
 import json
 import math
 import os
+import threading
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -135,11 +137,49 @@ def test_a_known_knee_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(60)
 def test_nothing_answers(tmp_path: Path) -> None:
-    record, _ = _run(tmp_path, "http://127.0.0.1:9", "load", {**_QUICK, "duration_s": "1"})
-    assert record.status is RunStatus.COMPLETED
+    """A closed port ends the run before any load, with place and remedy."""
+    record, place = _run(tmp_path, "http://127.0.0.1:9", "load", {**_QUICK, "duration_s": "1"})
+    assert (record.status, record.exit_code) == (RunStatus.FAILED, 1)
     assert record.verdict.kind is VerdictKind.INCONCLUSIVE
-    assert "no request of" in record.verdict.reason
-    assert any("Connection refused" in warning for warning in record.warnings)
+    assert record.verdict.reason == (
+        "http://127.0.0.1:9 cannot be reached: no connection: 127.0.0.1: Connection refused; "
+        "start the server there, or give its address with --url"
+    )
+    assert list((place / "files").glob("*-samples-*")) == []
+
+
+@pytest.mark.timeout(60)
+def test_a_name_that_is_none(tmp_path: Path) -> None:
+    record, _ = _run(tmp_path, "http://no-such-host.invalid:8000", "goodput-search", {"slo_ttft_ms": "9"})
+    assert record.status is RunStatus.FAILED
+    assert record.verdict.reason.startswith(
+        "http://no-such-host.invalid:8000 cannot be reached: no-such-host.invalid cannot be resolved"
+    )
+
+
+@pytest.mark.timeout(60)
+def test_a_server_that_goes_away_ends_the_load(tmp_path: Path) -> None:
+    """Not thousands of refused requests: the run ends, and what was measured until then is kept."""
+    server = ScriptServer(Model(ttft_s=0.02, tpot_s=0.0))
+    server.start()
+
+    def end_it() -> None:
+        ends_s = time.monotonic() + 30
+        while len(server.served) < 60 and time.monotonic() < ends_s:
+            time.sleep(0.02)
+        server.stop()
+
+    thread = threading.Thread(target=end_it)
+    thread.start()
+    record, place = _run(tmp_path, server.url, "load", {**_QUICK, "duration_s": "50", "output_tokens": "2"})
+    thread.join()
+    assert record.status is RunStatus.FAILED
+    assert record.verdict.reason.startswith(f"{server.url} cannot be reached after ")
+    assert record.verdict.reason.endswith("see what became of the server")
+    assert record.frame.elapsed.seconds < 30
+    (cell,) = recompute(str(place / "files"))
+    assert cell.report.outcomes.get("connect", 0) <= 16
+    assert sum(cell.report.outcomes.values()) + cell.report.counts["warmup_requests"] >= 30
 
 
 @pytest.mark.parametrize(

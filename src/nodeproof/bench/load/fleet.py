@@ -12,6 +12,7 @@ import msgspec
 
 from nodeproof.bench.load.plan import LoadPlan
 from nodeproof.bench.load.worker import KEY_VARIABLE, Beat
+from nodeproof.bench.reach import unreached
 from nodeproof.errors import RunError
 from nodeproof.host.atomic import store_file
 from nodeproof.host.containment import Contained, Containment
@@ -83,7 +84,10 @@ class Fleet:
         self.close()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until all have ended, at most so long; whether they have. Raises RunError when one could not do its work."""
+        """Wait until all have ended, at most so long; whether they have.
+
+        Raises RunError when one could not do its work, EndpointLostError when the endpoint takes no connection any more.
+        """
         ends_s = time.monotonic() + timeout_s
         over = True
         for worker in self._workers:
@@ -132,6 +136,8 @@ class Fleet:
         beat, ended = self._beats[number], worker.ended
         if beat.error:
             raise RunError(f"worker {number}: {beat.error}")
+        if beat.unreachable:
+            raise unreached(self.plan.where.base_url, beat.unreachable, self.beat().done - self.beat().failed)
         if ended is not None and not beat.ended and ended.kind is not EndKind.CANCELLED:
             tail = " ".join(worker.tail().decode("utf-8", "replace").split())[-300:]
             raise RunError(f"worker {number} ended before its work was done ({ended.reason}): {tail}")

@@ -12,6 +12,7 @@ from nodeproof.bench.load.data import Conversation, trace_times
 from nodeproof.bench.load.plan import LoadPlan
 from nodeproof.bench.load.prompts import Question, Questions
 from nodeproof.bench.load.samples import Identity, SampleWriter
+from nodeproof.bench.reach import GONE
 
 __all__ = ["Counts", "Generator"]
 
@@ -30,6 +31,8 @@ class Counts:
         self.worst_lag_s = 0.0
         self.late_s = 0.0
         """How late the last request of an open loop was sent."""
+        self.unreachable = ""
+        """Why no connection can be made any more; then nothing else is sent."""
 
 
 class Generator:
@@ -171,6 +174,9 @@ class Generator:
         counts.tokens += exchange.tokens
         if not exchange.ok:
             counts.failed += 1
+            if exchange.outcome in GONE and not counts.unreachable:
+                counts.unreachable = exchange.detail
+                self.stop()
         who = Identity(question.number, question.number, turn, question.input_target, question.max_tokens)
         self._writer.add(who, exchange)
         return exchange.text if exchange.ok else None

@@ -48,12 +48,18 @@ class Cell(msgspec.Struct, kw_only=True):
 class Measurement:
     """The measurement of one cell, in steps that return soon."""
 
-    def __init__(self, handle: PluginHandle, target: TargetEndpoint, plan: LoadPlan, name: str) -> None:
+    def __init__(
+        self, handle: PluginHandle, target: TargetEndpoint, plan: LoadPlan, name: str, *, remeasure: int = _REMEASURE
+    ) -> None:
+        """``remeasure``: times that a measurement is made again when the box was not fit for it."""
         self._handle, self._target = handle, target
+        self._remeasure = remeasure
         self._plan, self._name = plan, name
         self._tries = 0
         self._fleet: Fleet | None = None
         self._since = handle.now()
+        self.sample_paths: list[str] = []
+        """Files of samples of the measurement that counts, once it is over."""
 
     def step(self, timeout_s: float) -> Cell | None:
         """Go on for at most so long; the cell when it is measured. Raises RunCancelled, RunError."""
@@ -91,8 +97,9 @@ class Measurement:
         judged = handle.judge(self._name, self._since)
         self._fleet = None
         found = report(fleet.sample_paths, fleet.plan)
+        self.sample_paths = fleet.sample_paths
         fleet.close()
-        if judged.validity is Validity.INVALID and self._tries < _REMEASURE:
+        if judged.validity is Validity.INVALID and self._tries < self._remeasure:
             self._tries += 1
             self._plan = _anew(self._plan)
             handle.warn(f"{self._name} is measured again: {'; '.join(judged.concerns)}")
@@ -120,6 +127,8 @@ def beat_text(beat: Beat) -> str:
 
 def discover_features(handle: PluginHandle, target: TargetEndpoint, api: Api, timeouts: Timeouts, *, ignore_eos: str) -> Features:
     """Find out what the endpoint can do, keep it with the record, and warn of what makes figures worth less.
+
+    Raises EndpointLostError when it cannot be reached.
 
     ``ignore_eos``: ``yes``, ``no`` or ``auto``, as a benchmark is asked for it.
     """

@@ -49,6 +49,8 @@ class Beat(msgspec.Struct, omit_defaults=True):
     ended: bool = False
     error: str = ""
     late_start_s: float = 0.0
+    unreachable: str = ""
+    """No connection can be made any more, and why."""
 
 
 def main(arguments: list[str]) -> int:
@@ -119,6 +121,7 @@ def _state(generator: Generator, client: Client, *, ended: bool = False, late_st
         connections=client.connections_made,
         ended=ended,
         late_start_s=late_start_s,
+        unreachable=counts.unreachable,
     )
 
 
