@@ -14,6 +14,7 @@ from nodeproof.bench.catalogue import (
     TTFT_COLD,
     TTFT_WARM,
 )
+from nodeproof.bench.trials import TRIALS
 
 __all__ = ["DESCRIPTORS"]
 
@@ -27,4 +28,5 @@ DESCRIPTORS = (
     QUICK_SPEED,
     TTFT_COLD,
     TTFT_WARM,
+    *TRIALS,
 )

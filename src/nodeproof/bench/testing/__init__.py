@@ -11,13 +11,16 @@ callable that makes a :class:`Script` of a :class:`Received` request; :class:`Mo
 :class:`Rules` lets a few requests be answered otherwise. ``python -m nodeproof.bench.testing`` runs one as a process of its own.
 """
 
+from nodeproof.bench.testing.careful import Careful, Leaky
 from nodeproof.bench.testing.chunks import chat_chunk, chat_stream, completion, sse
 from nodeproof.bench.testing.model import Model, Rules
 from nodeproof.bench.testing.script import End, Received, Script, Served, Step
 from nodeproof.bench.testing.server import ScriptServer
 
 __all__ = [
+    "Careful",
     "End",
+    "Leaky",
     "Model",
     "Received",
     "Rules",

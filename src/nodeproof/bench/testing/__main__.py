@@ -7,7 +7,9 @@ import argparse
 import contextlib
 import sys
 
+from nodeproof.bench.testing.careful import Careful, Leaky
 from nodeproof.bench.testing.model import Model
+from nodeproof.bench.testing.script import Behaviour
 from nodeproof.bench.testing.server import ScriptServer
 
 __all__ = ["main"]
@@ -23,6 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, help="requests worked on at once (default: any number)")
     parser.add_argument("--per-chunk", type=int, default=1, help="tokens in one chunk")
     parser.add_argument("--prefix-cache", action="store_true", help="count cached tokens")
+    parser.add_argument("--careful", action="store_true", help="refuse requests that are wrong, as a good server does")
+    parser.add_argument("--leak-kib", type=int, default=0, help="memory lost with each question")
+    parser.add_argument("--leak-files", type=int, default=0, help="descriptors lost with each question")
     parser.add_argument("--no-log", action="store_true", help="forget requests that have ended")
     options = parser.parse_args(arguments)
     model = Model(
@@ -34,7 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
         prefix_cache=options.prefix_cache,
         answers={"two and two": "4", "capital of France": "Paris"},
     )
-    server = ScriptServer(model, port=options.port)
+    behaviour: Behaviour = Careful(model) if options.careful else model
+    if options.leak_kib or options.leak_files:
+        behaviour = Leaky(behaviour, kib=options.leak_kib, files=options.leak_files)
+    server = ScriptServer(behaviour, port=options.port)
     server.keep_log = not options.no_log
     server.start()
     sys.stdout.write(f"{server.url}\n")

@@ -1,0 +1,1 @@
+"""Every model that this box can serve, one after the other, through the same short examination."""
