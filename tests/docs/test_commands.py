@@ -6,6 +6,7 @@ blocks are listed at the end of the run and not run.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -47,8 +48,10 @@ class Desk:
         self.daemon: subprocess.Popen[bytes] | None = None
 
     def run(self, block: Block) -> None:
-        """Run one block; the port of the documents becomes one that is free here."""
+        """Run one block; each port of the documents becomes one that is free here."""
         text = block.text.replace(PORT, str(self.port))
+        for port in set(re.findall(r"--port (\d+)", text)):
+            text = text.replace(port, str(_free_port()))
         if text.strip() == "nodeproof up":
             self.start()
             return
