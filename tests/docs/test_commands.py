@@ -45,13 +45,16 @@ class Desk:
             "NODEPROOF_DATA_DIR": str(folder / "state"),
             "HOME": str(folder),
         }
+        self.ports: dict[str, str] = {}
+        """Free ones in the place of those that servers of the page listen on."""
         self.daemon: subprocess.Popen[bytes] | None = None
 
     def run(self, block: Block) -> None:
         """Run one block; each port of the documents becomes one that is free here."""
         text = block.text.replace(PORT, str(self.port))
-        for port in set(re.findall(r"--port (\d+)", text)):
-            text = text.replace(port, str(_free_port()))
+        self.ports |= {port: str(free_port()) for port in re.findall(r"--port (\d+)", text) if port not in self.ports}
+        for port, free in self.ports.items():
+            text = text.replace(port, free)
         if text.strip() == "nodeproof up":
             self.start()
             return
