@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+    if seconds := os.environ.get("NODEPROOF_TEST_SWITCH_S"):  # make test-race: threads meet where they seldom do
+        sys.setswitchinterval(float(seconds))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
