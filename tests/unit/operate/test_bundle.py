@@ -4,7 +4,9 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,14 +15,20 @@ import pytest
 
 from nodeproof.cli.bundling import bundle_of, replayed
 from nodeproof.cli.main import main
+from nodeproof.clock import Instant
 from nodeproof.config.resolve import defaults
-from nodeproof.errors import RecordError, UsageError
+from nodeproof.errors import Absence, CommandError, CommandFailure, NoData, RecordError, UsageError
 from nodeproof.host.commands import CommandResult
+from nodeproof.host.nvml import NvmlCard
 from nodeproof.host.recorded import recorded_machine
-from nodeproof.operate.bundle import archive
+from nodeproof.host.recording import Look
+from nodeproof.operate.bundle import archive, gather, make
 from nodeproof.operate.bundle.archive import MANIFEST, Manifest, Part, read_bundle, write_bundle
 from nodeproof.operate.bundle.fixture import Readings, open_fixture, write_fixture
+from nodeproof.operate.bundle.gather import Gathered, tail
+from nodeproof.operate.bundle.looks import learn_look, redacted_look
 from nodeproof.operate.bundle.make import differences
+from nodeproof.operate.bundle.redact import Redactor
 from support.hosts import write_host
 from support.whole_host import recorded_answers
 
@@ -255,3 +263,97 @@ def test_a_bundle_without_a_recording_says_why_no_host_can_be_made(tmp_path: Pat
         write_fixture(str(path), str(tmp_path))
     with pytest.raises(RecordError, match="expected a folder made by"):
         open_fixture(str(tmp_path))
+
+
+def test_a_part_that_is_late_fails_or_is_too_large_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "_MAX_PART_BYTES", 10)
+    forever = threading.Event()
+    gathered = Gathered()
+    os.mkfifo(tmp_path / "pipe")
+
+    def hang() -> dict[str, bytes]:
+        forever.wait()
+        return {}
+
+    def broken() -> dict[str, bytes]:
+        raise KeyError("x")
+
+    gathered.take(
+        {
+            "hangs": hang,
+            "broken": broken,
+            "absent": lambda: {"absent": tail(str(tmp_path / "none"))},
+            "pipe": lambda: {"pipe": tail(str(tmp_path / "pipe"))},
+            "large": lambda: {"large": b"a line\nanother\nlast\n"},
+            "well": lambda: {"well": b"1"},
+        },
+        0.2,
+    )
+    forever.set()
+
+    assert gathered.parts == {"large": b"last\n", "well": b"1"}
+    assert gathered.left_out == {
+        "hangs": "it was not there after 0.2 s",
+        "broken": "KeyError: 'x'",
+        "absent": f"{tmp_path / 'none'}: No such file or directory",
+        "pipe": f"pipe: {tmp_path / 'pipe'} is no plain file",
+        "large": "20 bytes; only the last 10 are in it",
+    }
+
+
+def test_the_end_of_a_file_is_what_is_kept_of_it(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"0123456789")
+    (tmp_path / "link").symlink_to(tmp_path / "log")
+
+    assert tail(str(tmp_path / "log"), 4) == b"6789"
+    with pytest.raises(OSError, match="Too many levels"):
+        tail(str(tmp_path / "link"))
+
+
+def test_a_part_in_which_something_is_left_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write_host("vm-2cpu", str(tmp_path / "host"))
+    plain = Redactor.redact
+
+    def forgetful(self: Redactor, name: str, data: bytes) -> bytes:
+        return data if name == "health.json" else plain(self, name, data)
+
+    monkeypatch.setattr(Redactor, "redact", forgetful)
+
+    def judge(gathered: Gathered, *_: object) -> None:
+        gathered.add("health.json", b'{"says": "10.42.7.19 did it"}')
+
+    monkeypatch.setattr("nodeproof.cli.bundling._judge", judge)
+    manifest, parts = bundle_of(defaults({"XDG_STATE_HOME": str(tmp_path)}), recorded_machine(root), None, {})
+
+    assert "health.json" not in parts
+    assert manifest.left_out["health.json"] == "after redaction something is left that looks like: address"
+
+
+def test_a_recording_that_cannot_be_replayed_is_said(tmp_path: Path) -> None:
+    parts = {"config.json": b"{}", "live.json": b"{}"}
+    left_out: dict[str, str] = {}
+
+    make._replay(parts, left_out, replayed, 3)
+
+    assert left_out == {"readings.json": "the recording could not be replayed: ValidationError"}
+
+
+def test_answers_of_nvml_and_errors_of_programs_are_redacted_too() -> None:
+    redactor = Redactor()
+    look = Look(Instant(1.0, 1.0))
+    look.answers["cards", "quick a"] = [
+        NvmlCard("a", 0, identity={"serial": "1654922001234", "uuid": "GPU-7f1b0c3d-1111-4222-8333-0123456789ab"})
+    ]
+    look.answers["run", "tool 10.1.1.1"] = CommandError("tool", CommandFailure.TIMED_OUT, "no answer of 10.1.1.1")
+    look.answers["read", "/x"] = NoData(Absence.READ_ERROR, "of 10.1.1.1")
+    learn_look(redactor, look)
+
+    bare = redacted_look(redactor, look)
+
+    text = repr(
+        [(key, answer, getattr(answer, "detail", ""), getattr(answer, "reason", "")) for key, answer in bare.answers.items()]
+    )
+    assert "10.1.1.1" not in text
+    assert "1654922001234" not in text
+    assert "7f1b0c3d" not in text
+    assert "198.18.0.1" in text
