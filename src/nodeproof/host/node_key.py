@@ -13,18 +13,15 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 
 from nodeproof.errors import RecordError
-from nodeproof.host.atomic import make_directory, write_error
+from nodeproof.host.secret_file import read_or_make
 
 __all__ = ["NodeKey"]
 
 _FOLDER = "identity"
 _NAME = "node.key"
 _BYTES = 32
-_KEY_MODE = 0o600
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _ID_CHARS = 16
 
 
@@ -50,47 +47,11 @@ class NodeKey:
 
     def _load(self) -> bytes:
         if not self._key:
-            try:
-                self._key = self._read()
-            except FileNotFoundError:
-                self._key = self._make()
-            except OSError as error:
-                raise RecordError(f"{self.path}: {os.strerror(error.errno or 0)}") from None
+            key = read_or_make(self.path, lambda: secrets.token_bytes(_BYTES), _BYTES)
+            if len(key) != _BYTES:
+                raise RecordError(f"{self.path} holds {len(key)} bytes where {_BYTES} belong: remove it and begin anew")
+            self._key = key
         return self._key
-
-    def _read(self) -> bytes:
-        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with open(fd, "rb") as file:
-            mode = os.fstat(fd).st_mode
-            key = file.read(_BYTES + 1)
-        if mode & _OTHERS:
-            raise RecordError(f"{self.path} may be read or changed by others: chmod 600 it, or remove it and begin anew")
-        if len(key) != _BYTES:
-            raise RecordError(f"{self.path} holds {len(key)} bytes where {_BYTES} belong: remove it and begin anew")
-        return key
-
-    def _make(self) -> bytes:
-        """A new key; of two processes that make one at the same time both get the first one's."""
-        key = secrets.token_bytes(_BYTES)
-        folder = os.path.dirname(self.path)
-        make_directory(folder)
-        draft = os.path.join(folder, f".{_NAME}.{os.getpid()}-{secrets.token_hex(4)}")
-        try:
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _KEY_MODE)
-            try:
-                os.write(fd, key)
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            try:
-                os.link(draft, self.path)
-            except FileExistsError:
-                return self._read()
-            finally:
-                os.unlink(draft)
-        except OSError as error:
-            raise write_error(self.path, error) from None
-        return key
 
 
 def _framed(domain: str, message: bytes) -> bytes:

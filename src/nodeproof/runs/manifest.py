@@ -24,9 +24,11 @@ __all__ = [
     "FILES_DIRECTORY",
     "MANIFEST",
     "MANIFEST_SCHEMA",
+    "SIGNATURE",
     "FileEntry",
     "Manifest",
     "Previous",
+    "hash_file",
     "read_manifest",
     "seal",
     "survey",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
+SIGNATURE = "signature.json"
+"""Made after the manifest, whose hash it signs; so it cannot stand in it."""
 FILES_DIRECTORY = "files"
 MANIFEST_SCHEMA = 1
 _BLOCK_BYTES = 1 << 20
@@ -76,8 +80,8 @@ def survey(directory: str, *, leave_out: frozenset[str] = frozenset()) -> dict[s
     entries = {}
     for path in _plain_files(directory, remove_others=True):
         name = os.path.relpath(path, directory)
-        if name != MANIFEST and name not in leave_out:
-            entries[name] = _hash(path, durable=True)
+        if name not in {MANIFEST, SIGNATURE} and name not in leave_out:
+            entries[name] = hash_file(path, durable=True)
     for folder, _, _ in os.walk(directory):
         atomic.sync_directory(folder)
     return entries
@@ -107,7 +111,7 @@ def verify(directory: str, manifest: Manifest) -> list[str]:
     for name, entry in sorted(manifest.files.items()):
         path = os.path.join(directory, name)
         try:
-            found = _hash(path, durable=False)
+            found = hash_file(path)
         except FileNotFoundError:
             problems.append(f"{path} is missing")
         except OSError as error:
@@ -117,7 +121,7 @@ def verify(directory: str, manifest: Manifest) -> list[str]:
                 problems.append(
                     f"{path} was changed: {found.bytes} bytes, sha256 {found.sha256}, stored as {entry.bytes}, {entry.sha256}"
                 )
-    known = {*manifest.files, MANIFEST}
+    known = {*manifest.files, MANIFEST, SIGNATURE}
     strangers = (os.path.relpath(path, directory) for path in _plain_files(directory, remove_others=False))
     problems += [f"{os.path.join(directory, name)} was added" for name in sorted(strangers) if name not in known]
     return problems
@@ -146,7 +150,8 @@ def _plain_files(directory: str, *, remove_others: bool) -> list[str]:
     return found
 
 
-def _hash(path: str, *, durable: bool) -> FileEntry:
+def hash_file(path: str, *, durable: bool = False) -> FileEntry:
+    """Hash and size of ``path``; ``durable`` waits until it is on the disk. Raises OSError."""
     digest, size = hashlib.sha256(), 0
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:

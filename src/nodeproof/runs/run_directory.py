@@ -9,10 +9,10 @@ from nodeproof.errors import RecordError
 from nodeproof.host import atomic
 from nodeproof.model.run import RunRecord
 from nodeproof.runs.index import Row, RunSummary
-from nodeproof.runs.manifest import FileEntry, Manifest, Previous
+from nodeproof.runs.manifest import FileEntry, Manifest, Previous, hash_file, read_manifest
 from nodeproof.runs.open_run import RECORD
 
-__all__ = ["files_manifest", "index_row", "move", "names_in", "read_record"]
+__all__ = ["files_manifest", "index_row", "move", "names_in", "read_record", "unchanged_record"]
 
 _MAX_RECORD_BYTES = 256 << 20
 
@@ -53,6 +53,16 @@ def read_record(directory: str, run_id: str = "") -> RunRecord:
     if run_id and (record.run_id, record.benchmark_id) != (run_id, os.path.basename(os.path.dirname(directory))):
         raise RecordError(f"{path} is that of run {record.run_id} of {record.benchmark_id}")
     return record
+
+
+def unchanged_record(directory: str) -> RunRecord:
+    """The record in ``directory``, if its bytes are those that the manifest names. Raises RecordError, OSError."""
+    manifest, _ = read_manifest(directory)
+    path = os.path.join(directory, RECORD)
+    entry = manifest.files.get(RECORD)
+    if entry is None or hash_file(path) != entry:
+        raise RecordError(f"{path} was changed")
+    return read_record(directory)
 
 
 def move(directory: str, target: str) -> None:

@@ -2,8 +2,10 @@
 
 ::
 
-    <root>/runs/<benchmark>/<run id>/   a run that ended: record.json, log.jsonl, manifest.json, files/; read-only
+    <root>/runs/<benchmark>/<run id>/   a run that ended: record.json, log.jsonl, manifest.json, files/, and signature.json
+                                        where its store signs; read-only
     <root>/runs/.open/<run id>/         a run that is going on: draft.json, log.jsonl, files/
+    <root>/runs/.live/<run id>.json     how such a run gets on, for whoever watches (runs.live)
     <root>/runs/.damaged/<run id>/      what cannot be understood, set aside
     <root>/runs/.index.sqlite3          for lists; made again from the directories when need be
     <root>/runs/.store.lock             held while directories change their place
@@ -27,10 +29,12 @@ from nodeproof.host import atomic
 from nodeproof.host.file_mutex import file_mutex
 from nodeproof.model.run import ExecutorMessage, RunRecord
 from nodeproof.runs.artifacts import check_name
+from nodeproof.runs.dsse import Signer
 from nodeproof.runs.index import Row, RunIndex, RunSummary
 from nodeproof.runs.manifest import (
     FILES_DIRECTORY,
     MANIFEST,
+    SIGNATURE,
     Manifest,
     Previous,
     read_manifest,
@@ -41,7 +45,8 @@ from nodeproof.runs.manifest import (
 )
 from nodeproof.runs.open_run import LOG, RECORD, TRANSIENT, OpenRun, encode_record
 from nodeproof.runs.recovery import interrupted_record, owner_is_dead, read_draft, read_log
-from nodeproof.runs.run_directory import files_manifest, index_row, move, names_in, read_record
+from nodeproof.runs.run_directory import files_manifest, index_row, move, names_in, read_record, unchanged_record
+from nodeproof.runs.signature import sign_run
 
 __all__ = ["RunStore", "StoreLimits", "StoredRun"]
 
@@ -50,6 +55,8 @@ _LOCK_TIMEOUT_S = 30.0
 _DAY_S = 86400.0
 _REMOVED_AT_ONCE = 32
 """More than one run that is stored makes room for, and few enough to keep nobody waiting who wants the lock."""
+_LOOKED_AT = 1000
+"""Newest runs of a benchmark among which others of the same instrument are looked for."""
 
 
 class StoreLimits(NamedTuple):
@@ -84,13 +91,19 @@ class StoredRun(NamedTuple):
 class RunStore:
     """The store at ``root``. Any number of processes may use it at once. Making one touches nothing."""
 
-    def __init__(self, root: str, limits: StoreLimits | None = None) -> None:
+    def __init__(self, root: str, limits: StoreLimits | None = None, signer: Signer | None = None) -> None:
         self.root = root
+        self._signer = signer
         self._limits = limits or StoreLimits()
         self._runs = os.path.join(root, "runs")
         self._open = os.path.join(self._runs, ".open")
         self._damaged = os.path.join(self._runs, ".damaged")
         self._index = RunIndex(os.path.join(self._runs, ".index.sqlite3"))
+
+    @property
+    def runs_folder(self) -> str:
+        """Where the runs are."""
+        return self._runs
 
     def claim(self, draft: RunRecord) -> OpenRun:
         """Begin a run: ``draft`` is what is known of it, its ``run_id`` is given here. Raises WriteError.
@@ -209,6 +222,15 @@ class RunStore:
             ]
         return StoredRun(place, record, tuple(problems))
 
+    def records_like(self, record: RunRecord, limit: int) -> list[RunRecord]:
+        """Records of the same instrument, newest first, that are as they were stored; their other files are not looked at."""
+        found: list[RunRecord] = []
+        for summary in self.history(record.benchmark_id, _LOOKED_AT):
+            if summary.fingerprint == record.fingerprint and len(found) < limit:
+                with contextlib.suppress(RecordError, OSError):
+                    found.append(unchanged_record(self.place(summary.run_id)))
+        return found
+
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         with file_mutex(os.path.join(self._runs, ".store.lock"), timeout_s=_LOCK_TIMEOUT_S):
@@ -269,6 +291,7 @@ class RunStore:
         if head is not None:
             manifest = msgspec.structs.replace(manifest, previous=Previous(*head))
         sha256 = write_manifest(directory, manifest)
+        self._sign(directory, record, manifest, sha256)
         folder = os.path.join(self._runs, record.benchmark_id)
         target = os.path.join(folder, record.run_id)
         atomic.make_directory(folder)
@@ -287,6 +310,17 @@ class RunStore:
         except RecordError as error:
             _log.warning("%s", error)
         return target
+
+    def _sign(self, directory: str, record: RunRecord, manifest: Manifest, sha256: str) -> None:
+        """A run that cannot be signed is stored all the same; that it is not signed shows."""
+        with contextlib.suppress(OSError):
+            # Of an owner that died before it could move the run, whose manifest was another one.
+            os.unlink(os.path.join(directory, SIGNATURE))
+        if self._signer is not None:
+            try:
+                sign_run(directory, record, manifest, sha256, self._signer)
+            except (RecordError, WriteError) as error:
+                _log.warning("run %s is stored without a signature: %s", record.run_id, error)
 
     def _reconcile(self) -> None:
         """Make the index say what the directories say; under the lock."""
