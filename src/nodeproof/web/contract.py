@@ -204,7 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "runsCompare",
         "runs",
         "Two records: what differs in conditions, and the numbers that both have.",
-        Kind(f"{_HERE}.run_wire:RunComparison"),
+        Kind("nodeproof.bench.compare.pair:RunComparison"),
         400,
         404,
         503,

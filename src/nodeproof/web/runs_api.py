@@ -24,6 +24,8 @@ __all__ = ["Download", "RunsApi", "runs_endpoints"]
 _T = TypeVar("_T")
 _encode = msgspec.json.Encoder().encode
 _BLOCK_BYTES = 256 * 1024
+_EQUALS = 30
+"""Newest runs of a benchmark among which equal ones are looked for, to tell how far they differ."""
 
 
 class RunsApi:
@@ -61,11 +63,13 @@ class RunsApi:
         run_id = path_of(request, wire.RunPath).id
 
         def view(store: "RunStore") -> object:
-            from nodeproof.web.run_wire import RunFile, RunView  # noqa: PLC0415 - with the store
+            from nodeproof.runs.live import read_live_run  # noqa: PLC0415 - with the store
+            from nodeproof.web.run_wire import RunFile, RunView  # noqa: PLC0415
 
             draft = _draft(store, run_id)
             if draft is not None:
-                return RunView(run_id=run_id, going_on=True, record=draft, files=[], problems=[])
+                live = read_live_run(store.runs_folder, run_id)
+                return RunView(run_id=run_id, going_on=True, record=draft, files=[], problems=[], live=live)
             stored = store.inspect(run_id)
             files = [RunFile(name, entry.bytes, entry.sha256) for name, entry in _files(stored.path)]
             return RunView(run_id=run_id, going_on=False, record=stored.record, files=files, problems=list(stored.problems))
@@ -93,9 +97,12 @@ class RunsApi:
         pair = query_of(request, wire.PairQuery)
 
         def comparison(store: "RunStore") -> object:
-            from nodeproof.web.run_wire import compare_records  # noqa: PLC0415 - with the store
+            from nodeproof.bench.compare.pair import compare_records, equal_runs  # noqa: PLC0415 - with the store
 
-            return compare_records(store.inspect(pair.first).record, store.inspect(pair.second).record)
+            first, second = store.inspect(pair.first), store.inspect(pair.second)
+            others = store.records_like(first.record, _EQUALS)
+            equals = equal_runs(first.record, others, [pair.first, pair.second])
+            return compare_records(first.record, second.record, equals, problems=[*first.problems, *second.problems])
 
         return await self._document(request, comparison)
 
