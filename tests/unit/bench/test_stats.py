@@ -11,7 +11,14 @@ from nodeproof.bench.load.parameters import LOAD_PARAMETERS, LoadSettings
 from nodeproof.bench.load.plan import Arrival, LoadPlan, PromptPlan, Where
 from nodeproof.bench.load.samples import Identity, SampleWriter
 from nodeproof.bench.stats.gaps import GapCounts
-from nodeproof.bench.stats.quantiles import mean_figure, minimum_samples, percentile, percentile_figure, ratio_interval
+from nodeproof.bench.stats.quantiles import (
+    mean_figure,
+    minimum_samples,
+    percentile,
+    percentile_figure,
+    quantile_grid,
+    ratio_interval,
+)
 from nodeproof.bench.stats.report import report
 from nodeproof.model.run import VerdictKind
 from nodeproof.runs.params import ParamValues
@@ -65,6 +72,16 @@ def test_means_and_rates() -> None:
         ends = ratio_interval(np.tile([1.0, 0.0], count // 2))
         assert ends is not None
         assert ends[0] < 1 < ends[1]
+
+
+def test_a_grid_goes_from_the_least_to_the_largest() -> None:
+    assert quantile_grid(np.zeros(0)) == []
+    assert quantile_grid(np.array([1.0, 2.0, 3.0]))[::25] == [1.0, 1.0, 2.0, 3.0, 3.0]
+    counts = GapCounts()
+    assert counts.grid() == []
+    counts.add(np.array([10.0, 3e6, 20.0, 2e6, 30.0]), np.zeros(5, dtype=np.int64))
+    grid = counts.grid()
+    assert (len(grid), grid[::25]) == (101, [10.0, 20.0, 30.0, 2e6, 3e6])
 
 
 def test_gaps_are_exact_to_a_microsecond_however_many() -> None:

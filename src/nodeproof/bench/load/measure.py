@@ -104,6 +104,7 @@ class Measurement:
             self._plan = _anew(self._plan)
             handle.warn(f"{self._name} is measured again: {'; '.join(judged.concerns)}")
             return None
+        _keep_distribution(handle, self._name, found)
         for note in found.notes[:_NOTES]:
             handle.warn(f"{self._name}: {note}")
         return Cell(
@@ -117,6 +118,14 @@ def _anew(plan: LoadPlan) -> LoadPlan:
         return plan
     prompts = msgspec.structs.replace(plan.prompts, nonce=f"{secrets.token_hex(4)}-")
     return msgspec.structs.replace(plan, prompts=prompts)
+
+
+def _keep_distribution(handle: PluginHandle, name: str, found: LoadReport) -> None:
+    """Leave the distributions of a cell as a small file, so that they can be plotted without its samples."""
+    grids = {key: values for key, values in found.quantiles_ms.items() if values}
+    if grids:
+        content = {"cell": name, "samples": {"requests": found.counts["requests_ok"]}, "quantiles_ms": grids}
+        store_file(handle.file_path(f"{name}-distribution.json"), msgspec.json.encode(content) + b"\n")
 
 
 def beat_text(beat: Beat) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from nodeproof.bench.stats.quantiles import Figure, minimum_samples
+from nodeproof.bench.stats.quantiles import GRID, Figure, minimum_samples
 
 __all__ = ["GapCounts"]
 
@@ -78,6 +78,18 @@ class GapCounts:
             return Figure(value, self.count)
         low, high = self._interval(q)
         return Figure(value, self.count, min(low, value), max(high, value))
+
+    def grid(self) -> list[float]:
+        """In microseconds at 0, 1, 2 ... 100 % of the gaps; empty when there are none."""
+        self._count_waiting()
+        if not self.count:
+            return []
+        sums = np.cumsum(self._fine)
+        ranks = np.rint(np.linspace(0, self.count - 1, GRID)).astype(np.int64)
+        places = np.searchsorted(sums, ranks, side="right")
+        long = np.sort(np.concatenate(self._long)) if self._long else np.zeros(0)
+        beyond = ranks - int(sums[-1])
+        return [float(place) if place < _FINE else float(long[over]) for place, over in zip(places, beyond, strict=True)]
 
     def _value(self, q: float) -> float:
         rank = int((self.count - 1) * q)

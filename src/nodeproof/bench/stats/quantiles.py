@@ -12,8 +12,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Figure", "Values", "mean_figure", "minimum_samples", "percentile", "percentile_figure", "ratio_interval"]
+__all__ = [
+    "GRID",
+    "Figure",
+    "Values",
+    "mean_figure",
+    "minimum_samples",
+    "percentile",
+    "percentile_figure",
+    "quantile_grid",
+    "ratio_interval",
+]
 
+GRID = 101
+"""Points of :func:`quantile_grid`."""
 _CONFIDENCE = 0.99
 _LEVEL = 0.95
 _RESAMPLES = 1000
@@ -74,6 +86,13 @@ def percentile_figure(values: Values, q: float, *, seed: int = 0, ordered: bool 
     places = np.minimum((chance.beta(rank, count - rank + 1, _RESAMPLES) * count).astype(np.int64), count - 1)
     low, high = _ends(values[places])
     return Figure(percentile(values, q), count, low, high)
+
+
+def quantile_grid(ordered: Values) -> list[float]:
+    """Sorted values at 0, 1, 2 ... 100 %; empty when there are none."""
+    if not len(ordered):
+        return []
+    return [float(value) for value in ordered[np.rint(np.linspace(0, len(ordered) - 1, GRID)).astype(np.int64)]]
 
 
 def mean_figure(values: Values, *, seed: int = 0) -> Figure:

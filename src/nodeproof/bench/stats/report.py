@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nodeproof.bench.load.plan import LoadPlan
 from nodeproof.bench.load.samples import COUNTED, OUTCOMES, STREAMED, TICK_S, Block, changed_rows, read_blocks
 from nodeproof.bench.stats.gaps import GapCounts
-from nodeproof.bench.stats.quantiles import Figure, mean_figure, percentile_figure, ratio_interval
+from nodeproof.bench.stats.quantiles import Figure, mean_figure, percentile_figure, quantile_grid, ratio_interval
 
 __all__ = ["QUANTILES", "Column", "LoadReport", "report"]
 
@@ -60,6 +60,8 @@ class LoadReport(msgspec.Struct, kw_only=True):
     """What is wrong with the samples."""
     notes: list[str]
     """The first few failures in words."""
+    quantiles_ms: dict[str, list[float]] = {}
+    """Each latency at 0, 1, 2 ... 100 % of its samples, for plots. Those at the ends say nothing about the server."""
 
     def metrics(self) -> dict[str, float]:
         """Everything that has a value, by key."""
@@ -80,6 +82,7 @@ class _Builder:
         self._problems: list[str] = []
         self._pulses: list[NDArray[np.void]] = []
         self._itl, self._chunk_gaps = GapCounts(), GapCounts()
+        self._quantiles_ms: dict[str, list[float]] = {}
         self._seen = 0
         self._path = ""
         self._begin_s, self._end_s = plan.warmup_s, plan.duration_s
@@ -152,6 +155,7 @@ class _Builder:
             limited=self._limits(figures),
             problems=self._problems,
             notes=self._notes[:20],
+            quantiles_ms=self._quantiles_ms,
         )
 
     def _latencies(self, figures: dict[str, Figure], table: dict[str, Column], good: NDArray[np.bool_]) -> None:
@@ -171,6 +175,7 @@ class _Builder:
         }
         for name, values in families.items():
             ordered = np.sort(values[np.isfinite(values)])
+            self._quantiles_ms[name] = quantile_grid(ordered)
             for q in QUANTILES:
                 figures[f"{name}_p{q * 100:g}_ms"] = percentile_figure(ordered, q, ordered=True)
             figures[f"{name}_mean_ms"] = mean_figure(ordered)
@@ -189,6 +194,7 @@ class _Builder:
                     value=_ms(figure.value), low=_ms(figure.low), high=_ms(figure.high)
                 )
             figures[f"{name}_mean_ms"] = Figure(_ms(counts.mean_us()), counts.count)
+            self._quantiles_ms[name] = [value / 1e3 for value in counts.grid()]
 
     def _rates(
         self, figures: dict[str, Figure], table: dict[str, Column], ok: NDArray[np.bool_], started: NDArray[np.bool_]
