@@ -1,5 +1,7 @@
 """How a stress job gets on right now: what its owner tells everybody who watches, in one small file (``stress.live``)."""
 
+from typing import Self
+
 import msgspec
 
 from nodeproof.model.hardware import LiveSample
@@ -40,6 +42,23 @@ class LivePoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     busy_mhz: float | None = None
     cpu_temp_c: float | None = None
     mem_available_kb: int | None = None
+
+    @classmethod
+    def of(cls, at: float, box: LiveSample | None, rate: float | None = None) -> Self:
+        """Of a look at the box; none = it cannot be watched."""
+        if box is None:
+            return cls(at=at, rate=rate)
+        return cls(
+            at=at,
+            rate=rate,
+            busy_share=box.busy_share,
+            foreign_share=box.foreign_share,
+            steal_share=box.steal_share,
+            throttle_share=box.throttle_share,
+            busy_mhz=box.busy_mhz,
+            cpu_temp_c=box.cpu_temp_c,
+            mem_available_kb=box.mem_available_kb,
+        )
 
 
 class LiveJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

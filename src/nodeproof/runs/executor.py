@@ -138,6 +138,11 @@ class BenchmarkExecutor:
         self._clock = clock or SystemClock()
         self._ledger = _Ledger()
 
+    @property
+    def runs_folder(self) -> str:
+        """Folder of the store's runs; empty when nothing is kept."""
+        return "" if self._store is None else self._store.runs_folder
+
     def start(
         self,
         descriptor: Descriptor,

@@ -10,6 +10,7 @@ from nodeproof.runs.benchmark import Descriptor
 from nodeproof.runs.endpoint import TargetEndpoint
 from nodeproof.runs.executor import BenchmarkExecutor, RunHandle
 from nodeproof.runs.job_locks import JobLocks
+from nodeproof.runs.live import RunTeller
 from nodeproof.runs.params import ParamValues
 from nodeproof.runs.ports import Switches
 
@@ -94,20 +95,25 @@ def run_blocking(
         save=options.save,
         locks=options.locks,
     )
+    teller = RunTeller(executor.runs_folder if options.save else "")
     try:
-        _follow(handle, reporter, options.poll_s, should_cancel)
+        _follow(handle, reporter, teller, options.poll_s, should_cancel)
     except BaseException:
         # Whatever broke here, the run is brought to its end and has its record.
         handle.close()
         handle.wait(_END_S)
         raise
+    finally:
+        teller.forget()
     record = handle.record
     if record is None:
         raise RunError("the run ended without a record")
     return RunOutcome(record, handle.saved_to, handle.save_error, record.cancel_requested)
 
 
-def _follow(handle: RunHandle, reporter: RunReporter, poll_s: float, should_cancel: Callable[[], bool]) -> None:
+def _follow(
+    handle: RunHandle, reporter: RunReporter, teller: RunTeller, poll_s: float, should_cancel: Callable[[], bool]
+) -> None:
     """Tell the reporter everything until all is over."""
     reporter.started(handle)
     over = False
@@ -115,7 +121,9 @@ def _follow(handle: RunHandle, reporter: RunReporter, poll_s: float, should_canc
         over = handle.wait(poll_s)
         messages = handle.drain()
         for message in messages:
+            teller.hear(message)
             reporter.message(message)
+        teller.tell(handle)
         if not messages:
             reporter.tick(handle.live())
         if not over and not handle.is_cancelled() and should_cancel():

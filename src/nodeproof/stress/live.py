@@ -57,7 +57,7 @@ class LiveTeller:
         due = at.mono_s >= self._due_s
         if due:
             self._due_s = at.mono_s + _STEP_S
-            self._strip.append(_point(at.wall_s, phase, box))
+            self._strip.append(LivePoint.of(at.wall_s, box, None if phase is None else phase.rate))
         self.now = msgspec.structs.replace(
             self.now, at=at.wall_s, elapsed_s=at.mono_s - self._began_s, phase=phase, box=box, strip=list(self._strip)
         )
@@ -87,20 +87,3 @@ class LiveTeller:
             rate_unit=beat.rate_unit or "",
             eta_s=eta_s,
         )
-
-
-def _point(at: float, phase: LivePhase | None, box: LiveSample | None) -> LivePoint:
-    rate = phase.rate if phase is not None else None
-    if box is None:
-        return LivePoint(at=at, rate=rate)
-    return LivePoint(
-        at=at,
-        rate=rate,
-        busy_share=box.busy_share,
-        foreign_share=box.foreign_share,
-        steal_share=box.steal_share,
-        throttle_share=box.throttle_share,
-        busy_mhz=box.busy_mhz,
-        cpu_temp_c=box.cpu_temp_c,
-        mem_available_kb=box.mem_available_kb,
-    )
