@@ -14,6 +14,7 @@ from nodeproof.hardware.readers.ascend import AscendProvider
 from nodeproof.hardware.readers.gpus import GpuProvider
 from nodeproof.hardware.readers.processes import OwnPids
 from nodeproof.host.machine import Machine
+from nodeproof.host.signing_key import SigningKey
 from nodeproof.host.socket_holder import pids_of_port
 from nodeproof.runs.benchmark import Descriptor
 from nodeproof.runs.endpoint import Secret, TargetEndpoint
@@ -31,7 +32,9 @@ __all__ = [
     "executor_for",
     "find_benchmark",
     "machine_locks",
+    "pairs_of",
     "parameters_of",
+    "signing_key",
     "state_root",
     "switches_of",
     "told",
@@ -47,8 +50,13 @@ def state_root(options: argparse.Namespace) -> str:
 
 
 def bench_store(options: argparse.Namespace) -> RunStore:
-    """The store of runs."""
-    return RunStore(state_root(options))
+    """The store of runs; what is stored is signed with the key of this node."""
+    return RunStore(state_root(options), signer=SigningKey(state_root(options)))
+
+
+def signing_key(options: argparse.Namespace) -> SigningKey:
+    """The key of this node."""
+    return SigningKey(state_root(options))
 
 
 def find_benchmark(name: str) -> tuple[Descriptor, Registry]:
@@ -67,7 +75,9 @@ def endpoint_of(options: argparse.Namespace) -> TargetEndpoint | None:
         raise UsageError("--url and --model belong together")
     Address.of(options.url)
     key = Secret(_key(options))
-    return TargetEndpoint.new(options.url, options.model, _pairs(options.serve_override), key=key, ca_file=options.ca_file or "")
+    return TargetEndpoint.new(
+        options.url, options.model, pairs_of(options.serve_override), key=key, ca_file=options.ca_file or ""
+    )
 
 
 def _key(options: argparse.Namespace) -> str:
@@ -87,7 +97,8 @@ def _key(options: argparse.Namespace) -> str:
     return environ.get(_KEY_VARIABLE, "").strip()
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
+def pairs_of(texts: Sequence[str]) -> dict[str, str]:
+    """``KEY=VALUE`` as pairs, the last of a key counting. Raises UsageError."""
     pairs = {}
     for text in texts:
         key, found, value = text.partition("=")
@@ -99,7 +110,7 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 
 def parameters_of(options: argparse.Namespace) -> dict[str, str]:
     """``--param`` as pairs, the last of a key counting. Raises UsageError."""
-    return _pairs(options.param)
+    return pairs_of(options.param)
 
 
 def executor_for(options: argparse.Namespace, target: TargetEndpoint | None) -> BenchmarkExecutor:

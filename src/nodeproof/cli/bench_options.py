@@ -3,21 +3,13 @@
 import argparse
 from collections.abc import Callable
 
+from nodeproof.cli.bench_gate_options import GATE_ACTIONS, endpoint
+from nodeproof.cli.bench_gate_options import output as _output
+
 __all__ = ["BENCH_ACTIONS", "Add", "Options", "add_bench"]
 
 Options = argparse.Namespace
 Add = Callable[[argparse.ArgumentParser], None]
-
-
-def _output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "-output",
-        "--output",
-        choices=("table", "json"),
-        help="form of the output (default: table on a terminal, json elsewhere)",
-    )
-    parser.add_argument("--format", choices=("text", "json"), help="the same by the reference's name; text is table")
 
 
 def _list(parser: argparse.ArgumentParser) -> None:
@@ -27,27 +19,11 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="ID", help="benchmark; see nodeproof bench list")
-    parser.add_argument("--url", metavar="URL", help="base address of the endpoint, http:// or https://")
-    parser.add_argument("--model", metavar="NAME", help="model to ask for")
+    endpoint(parser)
     parser.add_argument(
         "--param", action="append", default=[], metavar="KEY=VALUE", help="parameter; may be given again; see bench list ID"
     )
-    parser.add_argument(
-        "--serve-override",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="setting that the server was started with, for the record",
-    )
-    parser.add_argument(
-        "--api-key-env", metavar="NAME", help="variable that holds the bearer key (default: NODEPROOF_API_KEY, when it is set)"
-    )
-    parser.add_argument("--api-key-file", metavar="FILE", help="file that holds the bearer key; it is sent and never stored")
-    parser.add_argument("--ca-file", metavar="FILE", help="certificate authorities to trust (default: the system's)")
     parser.add_argument("--timeout", metavar="TIME", help="end the whole run after so long, such as 10m")
-    parser.add_argument(
-        "--skip-coherence-probe", action="store_true", help="do not ask the endpoint questions with known answers first"
-    )
     parser.add_argument("--no-save", action="store_true", help="keep no record")
     parser.add_argument("--no-fail-on-verdict", action="store_true", help="exit 0 also when the verdict is fail or inconclusive")
     parser.add_argument("--yes", action="store_true", help="agree to side effects of a benchmark that has some")
@@ -85,6 +61,7 @@ BENCH_ACTIONS: dict[str, tuple[str, Add, str]] = {
         _stats,
         "nodeproof bench stats run-1796092761531823400",
     ),
+    **GATE_ACTIONS,
 }
 """Help, options and an example of each."""
 
