@@ -9,10 +9,16 @@ import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
-from nodeproof.model.run import RunSource, RunStatus, VerdictKind
+from nodeproof.bench.compare.box import BoxDifference
+from nodeproof.bench.compare.conditions import Difference
+from nodeproof.bench.compare.pair import MetricPair, RunComparison, Word
+from nodeproof.model.hardware import DeviceState, LiveSample
+from nodeproof.model.live_job import LivePoint
+from nodeproof.model.live_run import LiveRun
+from nodeproof.model.run import RunSource, RunStatus, Stage, VerdictKind
 from nodeproof.runs.index import RunSummary
 from nodeproof.stress.manager import Manager
-from nodeproof.web.run_wire import RunList, RunView
+from nodeproof.web.run_wire import RunFile, RunList, RunView
 from support.page_documents import Answers
 from support.stress import run_job
 
@@ -105,6 +111,88 @@ def test_numbers_by_load_are_plotted(open_page: OpenPage, sweep: RunView) -> Non
     throughput = plots.nth(titles.index("Throughput"))
     throughput.locator("summary").click()
     expect(throughput.locator("tbody tr")).to_have_text([re.compile("1.*80"), re.compile("4.*320"), re.compile("16.*1,280")])
+
+
+LIVE = LiveRun(
+    run_id="run-1",
+    at=1796091000.0,
+    elapsed_s=75.0,
+    stage=Stage.RUN,
+    status="c16: 120 answers, 16 under way",
+    done=3,
+    total=8,
+    box=LiveSample(
+        at=1796091000.0, mono_s=10.0, busy_share=0.5, cpu_temp_c=61.0, throttle_share=0.2,
+        devices=[DeviceState(device="gpu0", name="H200", temp_c=70.0, clock_mhz=1980.0)],
+    ),
+    strip=[LivePoint(at=1796090999.0 + n, busy_share=0.4 + n / 10, cpu_temp_c=60.0) for n in range(2)],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_a_benchmark_that_goes_on_is_shown_with_its_box(open_page: OpenPage, sweep: RunView, locale: str) -> None:
+    going_on = msgspec.structs.replace(sweep, run_id="run-1", going_on=True, problems=[], live=LIVE)
+    messages = {"run_id": "run-1", "going_on": True, "messages": [], "next": 0}
+    page = open_page(
+        "#/runs/run-1", locale=locale, answers=Answers({"/api/runs/run-1": going_on, "/api/runs/run-1/messages": messages})
+    )
+    strip = page.locator(".running")
+    expect(strip.locator(".cell")).to_have_count(8)
+    expect(strip.locator("progress")).to_have_attribute("value", "3")
+    expect(strip).to_contain_text("c16: 120 answers, 16 under way")
+    expect(strip).to_contain_text("1,980 MHz")
+    expect(strip.locator(".cell.warn")).to_have_count(1)
+    expect(strip).to_contain_text("so far" if locale == "en-US" else "已进行")
+
+
+def test_a_benchmark_whose_owner_tells_nothing_says_so(open_page: OpenPage, sweep: RunView) -> None:
+    going_on = msgspec.structs.replace(sweep, run_id="run-1", going_on=True, problems=[])
+    messages = {"run_id": "run-1", "going_on": True, "messages": [], "next": 0}
+    page = open_page("#/runs/run-1", answers=Answers({"/api/runs/run-1": going_on, "/api/runs/run-1/messages": messages}))
+    expect(page.locator(".running")).to_be_visible()
+    expect(page.locator(".running .cell")).to_have_count(0)
+
+
+def test_the_distribution_of_each_cell_is_plotted_from_its_file(open_page: OpenPage, sweep: RunView) -> None:
+    file = {
+        "cell": "cell0",
+        "samples": {"requests": 9},
+        "quantiles_ms": {"ttft": [1.0, 2.0, 9.0], "e2e": [10.0, 20.0, 90.0], "odd": "x"},
+    }
+    view = msgspec.structs.replace(sweep, files=[RunFile("cell0-distribution.json", 90, "ab" * 32)])
+    path = f"/api/runs/{sweep.run_id}"
+    page = open_page(f"#/runs/{sweep.run_id}", answers=Answers({path: view, f"{path}/files/cell0-distribution.json": file}))
+    plot = page.locator(".trend", has_text="Latency of cell0")
+    expect(plot.locator("canvas")).to_have_count(1)
+    plot.locator("summary").click()
+    expect(plot.locator("thead")).to_have_text(re.compile("ttft.*e2e"))
+    expect(plot.locator("tbody tr").nth(1)).to_have_text(re.compile("50.*2.*20"))
+    expect(page.locator(".trend", has_text="Distribution of")).to_have_count(0)
+
+
+def test_a_comparison_says_what_each_difference_means(open_page: OpenPage) -> None:
+    found = RunComparison(
+        first="run-1",
+        second="run-2",
+        comparable=True,
+        refused=False,
+        reasons=[],
+        conditions=[Difference("nodeproof", "1", "2")],
+        box=[BoxDifference("memory, kB", "1", "2")],
+        metrics=[
+            MetricPair(key="ttft_p50_ms", first=10.0, second=12.0, change=0.2, noise=0.01, noise_runs=5, word=Word.WORSE),
+            MetricPair(key="samples", first=1.0, second=2.0, change=1.0, word=Word.UNKNOWN, reason="no scatter"),
+        ],
+    )
+    page = open_page("#/runs/compare/run-1/run-2", answers=Answers({"/api/runs/compare": found}))
+    row = page.locator("tr", has_text="ttft_p50_ms")
+    expect(row.locator(".status.bad")).to_have_text("worse")
+    expect(row).to_contain_text("± 1.00 %")
+    expect(page.locator("tr", has_text="samples")).to_contain_text("no scatter")
+    expect(page.get_by_role("heading", name="Boxes that differ")).to_be_visible()
+    refused = msgspec.structs.replace(found, comparable=False, refused=True, metrics=[], box=[], reasons=["not the same was run"])
+    page = open_page("#/runs/compare/run-1/run-2", locale="zh-CN", answers=Answers({"/api/runs/compare": refused}))
+    expect(page.locator("main")).to_contain_text("没有可对照的数值")
 
 
 def test_a_thousand_records_can_be_filtered(open_page: OpenPage) -> None:

@@ -215,19 +215,28 @@ function Plots({ view, theme }) {
   return plots ? html`<${plots} view=${view} theme=${theme} />` : null;
 }
 
+/** The strip of a run that goes on, whose code comes only then. @param {{ view: Wire.RunView }} props */
+function Live({ view }) {
+  const [live, setLive] = useState(null);
+  useEffect(() => {
+    if (view.going_on) import("./run_live.js").then((found) => setLive(() => found.RunLive));
+  }, [view.going_on]);
+  return live && view.going_on ? html`<${live} view=${view} />` : null;
+}
+
 /** The page of run `id`. */
 export function Record({ id, theme }) {
   const [ends, setEnds] = useState(0);
   const path = `/api/runs/${encodeURIComponent(id)}`;
   /** @type {import("./api.js").Resource<Wire.RunView>} */
   const { data, error } = useResource(path, { everyMs: ends, version: "" });
-  const every = data?.going_on ? 2 * FOLLOW_MS : 0;
+  const every = data?.going_on ? FOLLOW_MS : 0;
   if (every !== ends) setEnds(every);
   const back = html`<p class="noprint"><a href="#/runs">${t("record.back")}</a></p>`;
   if (!data)
     return html`${back}${error ? html`<section class="panel empty" role="alert"><h1>${t("record.none")}</h1><p>${error.message}</p></section>` : html`<section class="panel empty" aria-busy="true"></section>`}`;
   const record = data.record;
-  return html`${back}<${Head} view=${data} /><${Tiles} view=${data} />
+  return html`${back}<${Head} view=${data} /><${Live} view=${data} /><${Tiles} view=${data} />
     ${(record.warnings ?? []).length ? html`<section class="panel"><h2>${t("record.warnings")}</h2><ul class="rows">${[...new Set(record.warnings)].map((text) => html`<li key=${text} class="warn">${text}</li>`)}</ul></section>` : null}
     <${Plots} view=${data} theme=${theme} /><${ResultTable} table=${record.frame.table} /><${Numbers} view=${data} />
     <${Box} state=${record.frame.hardware_state} /><${What} view=${data} /><${Files} view=${data} /><${Log} view=${data} />`;

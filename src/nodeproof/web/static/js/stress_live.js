@@ -21,7 +21,7 @@ const STRIP = [
 ];
 
 /** Seconds for which the owner has told nothing new, by this browser's own clock. */
-function useSilence(at) {
+export function useSilence(at) {
   const seen = useRef({ at: null, since: 0 });
   if (seen.current.at !== at) seen.current = { at, since: performance.now() };
   return (performance.now() - seen.current.since) / 1000;
@@ -72,6 +72,19 @@ function Devices({ devices }) {
         <td class="right">${one.clock_mhz === undefined ? "-" : shown(one.clock_mhz, "MHz")}</td>
         <td>${reasons.length ? html`<span class="status warn">${reasons.join(", ")}</span>` : "-"}</td></tr>`;
     })}</tbody></table></div>`;
+}
+
+/**
+ * What the box does under a job or a run: a cell a reading, what is wrong with it, its devices.
+ * @param {{ live: Wire.LiveJob }} props
+ */
+export function Strip({ live }) {
+  const box = live.box;
+  return html`<div class="cells">${STRIP.map(([name, plan]) => html`<${Cell} key=${name} name=${name} plan=${plan} live=${live} />`)}</div>
+    ${box?.critical?.length ? html`<p class="note bad" role="alert">${t("strip.critical", { names: box.critical.join(", ") })}</p>` : null}
+    ${box?.uncorrected_errors ? html`<p class="note bad" role="alert">${t("strip.uncorrected", { count: box.uncorrected_errors })}</p>` : null}
+    ${(box?.foreign_share ?? 0) > 0.05 && box?.foreign_top?.length ? html`<p class="note warn">${t("strip.others", { names: box.foreign_top.join(", ") })}</p>` : null}
+    <${Devices} devices=${box?.devices} />`;
 }
 
 function Steps({ report, live }) {
@@ -128,7 +141,6 @@ function CancelButton({ report, onChange }) {
  */
 export function LiveJob({ report, live, onChange }) {
   const told = live && live.job_id === report.job_id ? live : null;
-  const box = told?.box;
   const silence = useSilence(told?.at ?? null);
   return html`<section class="panel running" aria-labelledby="running">
     <div class="head"><h2 id="running">${told ? t("live.item", { name: benchName(told.item), number: told.number, items: told.items }) : t("live.starting")}</h2>
@@ -139,11 +151,7 @@ export function LiveJob({ report, live, onChange }) {
     ${
       told
         ? html`<${Progress} live=${told} />
-            <div class="cells">${STRIP.map(([name, plan]) => html`<${Cell} key=${name} name=${name} plan=${plan} live=${told} />`)}</div>
-            ${box?.critical?.length ? html`<p class="note bad" role="alert">${t("strip.critical", { names: box.critical.join(", ") })}</p>` : null}
-            ${box?.uncorrected_errors ? html`<p class="note bad" role="alert">${t("strip.uncorrected", { count: box.uncorrected_errors })}</p>` : null}
-            ${(box?.foreign_share ?? 0) > 0.05 && box?.foreign_top?.length ? html`<p class="note warn">${t("strip.others", { names: box.foreign_top.join(", ") })}</p>` : null}
-            <${Devices} devices=${box?.devices} />`
+            <${Strip} live=${told} />`
         : html`<p class="dim">${t("live.untold")}</p>`
     }
   </section>`;
