@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 __all__ = ["GATE_ACTIONS", "endpoint", "output"]
 
-Add = Callable[[argparse.ArgumentParser], None]
+_Add = Callable[[argparse.ArgumentParser], None]
 
 
 def output(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,7 @@ def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="write there instead of standard output")
 
 
-GATE_ACTIONS: dict[str, tuple[str, Add, str]] = {
+GATE_ACTIONS: dict[str, tuple[str, _Add, str]] = {
     "gate": (
         "whether stored, signed records prove what bench.toml requires; exit 0 proven, 2 failed, 3 not proven",
         _gate,
