@@ -13,6 +13,7 @@ from nodeproof.cli.bench_executor import as_json, bench_store, complain, signing
 from nodeproof.cli.bench_gate import Desk, desk_of, print_gate, report_of
 from nodeproof.cli.bench_units import UnitRunner, check_units
 from nodeproof.cli.output import print_json
+from nodeproof.cli.state_lease import working_state
 from nodeproof.cli.table import print_table, printable_lines
 from nodeproof.errors import UsageError
 from nodeproof.host.signing_key import PublicKey
@@ -60,7 +61,8 @@ def _run(options: argparse.Namespace) -> int:
         _heard(own, desk)
     check_units(options, units)
     runner = UnitRunner(options)
-    cancelled = _run_units(options, desk, units, runner)
+    with working_state(options):
+        cancelled = _run_units(options, desk, units, runner)
     report = report_of(desk, [desk.judge.judge(entry) for entry in desk.entries])
     if as_json(options):
         print_json(_Certificate(plan=[_planned(unit) for unit in units], ran=runner.ran, gate=report), indent=2)
