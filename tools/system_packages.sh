@@ -8,6 +8,9 @@ command -v promtool >/dev/null 2>&1 || wanted="$wanted prometheus"
 command -v systemd-nspawn >/dev/null 2>&1 || wanted="$wanted systemd-container"
 command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
 command -v gcc >/dev/null 2>&1 || wanted="$wanted gcc libc6-dev"
+# podman and runc run a deployment for real; they are small, and no service of theirs is started.
+command -v podman >/dev/null 2>&1 || wanted="$wanted podman"
+command -v runc >/dev/null 2>&1 || wanted="$wanted runc"
 # npm brings what checks the page: types of its code, and axe for accessibility (tools/node).
 command -v npm >/dev/null 2>&1 || wanted="$wanted nodejs npm"
 [ -n "$wanted" ] || exit 0

@@ -3,11 +3,12 @@
 import argparse
 
 __all__ = [
-    "add_assets",
+    "Output",
     "add_audit",
     "add_bundle",
     "add_compare",
     "add_install",
+    "add_output",
     "add_reader",
     "add_runner",
     "add_state",
@@ -15,8 +16,11 @@ __all__ = [
     "add_uninstall",
 ]
 
+Output = argparse._ActionsContainer  # noqa: SLF001 - a parser or a group of its options
 
-def _output(parser: argparse.ArgumentParser) -> None:
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Table or JSON."""
     parser.add_argument(
         "-o", "-output", "--output", choices=("table", "json"), default="table", help="form of the output (default: table)"
     )
@@ -25,7 +29,7 @@ def _output(parser: argparse.ArgumentParser) -> None:
 def _place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="say what would be changed, and change nothing")
     parser.add_argument("--into", metavar="DIR", help="a staging directory in place of /; no program is run then")
-    _output(parser)
+    add_output(parser)
 
 
 def add_install(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +59,11 @@ def add_reader(parser: argparse.ArgumentParser) -> None:
 def add_runner(parser: argparse.ArgumentParser) -> None:
     """``runner``."""
     parser.add_argument(
-        "action", nargs="?", choices=("serve", "describe", "run"), default="serve", help="serve is the default; the others ask"
+        "action",
+        nargs="?",
+        choices=("serve", "describe", "run", "health"),
+        default="serve",
+        help="serve is the default; the others ask; health: whether the runner answers",
     )
     parser.add_argument("name", nargs="?", default="", metavar="NAME", help="stream, hpl or hpcg: what to describe or run")
     parser.add_argument("-socket", "--socket", metavar="FILE", help="the socket (default: /run/nodeproof-runner/runner.sock)")
@@ -85,7 +93,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timestamp", action="store_true", help="with the time in it; without, the same parts give the same bytes"
     )
-    _output(parser)
+    add_output(parser)
 
 
 def add_bundle(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +109,7 @@ def add_bundle(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", metavar="PATH", help="show: BUNDLE; fixture: BUNDLE and the folder to make; replay: that folder"
     )
     parser.add_argument("--output-file", metavar="FILE", help="of make (default: nodeproof-bundle-TIME.tar.gz here)")
-    _output(parser)
+    add_output(parser)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +122,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         " green day of this node against now",
     )
     parser.add_argument("--all", action="store_true", help="every difference, not only the first ones of each kind")
-    _output(parser)
+    add_output(parser)
 
 
 def add_state(parser: argparse.ArgumentParser) -> None:
@@ -128,42 +136,4 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--most", type=int, default=1_000_000, metavar="N", help="of prune: remove at most so many runs")
     parser.add_argument("--rate", type=float, default=100.0, metavar="N", help="of prune: runs a second (default: 100)")
     parser.add_argument("--to", type=int, default=1, metavar="FORM", help="of downgrade: the form to make (default: 1)")
-    _output(parser)
-
-
-def add_assets(parser: argparse.ArgumentParser) -> None:
-    """``assets``."""
-    parser.add_argument(
-        "action", choices=("build", "verify"), help="build: make and install; verify: hash what was installed anew"
-    )
-    for name, what in (
-        ("stream", "stream.c, a directory or an archive"),
-        ("hpl", "a directory or an archive"),
-        ("hpcg", "the same"),
-    ):
-        parser.add_argument(f"--{name}-src", default="", metavar="PATH", help=f"source of {name.upper()}: {what}")
-    for name, file in (("hpl", "HPL.dat"), ("hpcg", "hpcg.dat")):
-        parser.add_argument(f"--{name}-dat", default="", metavar="FILE", help=f"{file} to install (default: the source's own)")
-    parser.add_argument(
-        "--output-root", default="/opt/nodeproof-stress/runtime", metavar="DIR", help="(default: /opt/nodeproof-stress/runtime)"
-    )
-    parser.add_argument(
-        "--build-root",
-        default="/var/tmp/nodeproof-stress-build",  # noqa: S108 - made with mode 0750, and locked
-        metavar="DIR",
-        help="kept between builds, so that one that was stopped goes on (default: /var/tmp/nodeproof-stress-build)",
-    )
-    for tool, path in (("cc", "gcc"), ("cxx", "g++"), ("mpicc", "mpicc"), ("mpicxx", "mpicxx"), ("mpirun", "mpirun")):
-        parser.add_argument(f"--{tool}", default=f"/usr/bin/{path}", metavar="FILE", help=f"(default: /usr/bin/{path})")
-    parser.add_argument(
-        "--openblas-include", default="", metavar="DIR", help="directory of cblas.h (default: the compiler's own)"
-    )
-    parser.add_argument("--openblas-lib", default="", metavar="DIR", help="where libopenblas.so is (default: the linker's own)")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="at once (default: one a processor)")
-    parser.add_argument("--stream-array-size", type=int, default=80_000_000, metavar="N", help="(default: 80000000)")
-    parser.add_argument("--stream-ntimes", type=int, default=10, metavar="N", help="(default: 10)")
-    parser.add_argument("--only", metavar="LIST", help="stream, hpl, hpcg with commas between them (default: all)")
-    parser.add_argument("--skip", metavar="LIST", help="the same, to be left out; wins over --only")
-    parser.add_argument("--force", action="store_true", help="replace what is installed already")
-    parser.add_argument("--manifest", default="", metavar="FILE", help="of verify (default: beside --output-root)")
-    _output(parser)
+    add_output(parser)

@@ -121,6 +121,23 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     add_bench(parser, _common, lambda action: _lazily(f"bench_{action}"))
 
 
+def _assets(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
+    from nodeproof.cli.assets_options import add_assets  # noqa: PLC0415 - only for this command
+
+    add_assets(parser, _common, _lazily)
+
+
+def _deploy(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
+    from nodeproof.cli.deploy_options import add_deploy  # noqa: PLC0415 - only for this command
+
+    add_deploy(parser, _common, lambda action: _lazily(f"deploy_{_DEPLOY_MODULES.get(action, action)}"))
+
+
+_DEPLOY_MODULES = dict.fromkeys(("plan", "up", "status", "doctor", "down"), "site")
+
+
 def _web(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-addr", "--address", metavar="HOST:PORT", help="where to listen (default: web.address)")
     parser.add_argument("-snapshot-dir", "--snapshot-dir", metavar="DIR", help="files to serve (default: snapshot.dir)")
@@ -224,10 +241,24 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
     ),
     (
         "assets",
-        "assets",
-        "build STREAM, HPL and HPCG from sources of your own, and see that they are still what was built",
-        _options("operate", "add_assets"),
+        "",
+        "build STREAM, HPL and HPCG from sources of your own, see that they are still what was built, and build images",
+        _assets,
         "nodeproof assets build --stream-src ./stream.c --only stream --output-root /opt/nodeproof-stress/runtime",
+    ),
+    (
+        "deploy",
+        "",
+        "stress items and containers of this node: generate, install, plan, up, status, doctor, down",
+        _deploy,
+        "nodeproof deploy generate --control-image nodeproof/control:1",
+    ),
+    (
+        "dispatch",
+        "dispatch",
+        "one stress item by the variables of a dispatcher script; what a generated adapter calls, not for people",
+        _options("deploy", "add_dispatch"),
+        "nodeproof dispatch describe stream",
     ),
     (
         "install",

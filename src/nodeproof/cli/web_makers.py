@@ -1,9 +1,11 @@
 """What the page is lent by the command that serves it: a stress manager, made when it is first needed, and the doctor."""
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
+from nodeproof.config.places import state_directory
 from nodeproof.config.schema import Config
 from nodeproof.errors import NodeproofError
 from nodeproof.stress.runner.place import SOCKET_VARIABLE, may_own
@@ -43,4 +45,5 @@ def makers_of(options: argparse.Namespace, config: Config) -> Makers:
 
     # Where a runner owns the jobs, its word counts, and not what lies in this user's state directory.
     owned_elsewhere = may_own(options.environ.get(SOCKET_VARIABLE, ""))
-    return Makers(manager, doctor, None if owned_elsewhere else settings, config.faultsub.dir)
+    audit_dir = os.path.join(state_directory(options.environ), "stress")
+    return Makers(manager, doctor, None if owned_elsewhere else settings, config.faultsub.dir, audit_dir)

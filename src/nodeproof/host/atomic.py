@@ -59,8 +59,8 @@ def write_error(path: str, error: OSError) -> WriteError:
     return WriteError(path, reason, remedy=_REMEDIES.get(error.errno or 0, ""), code=error.errno or 0)
 
 
-def make_directory(path: str) -> None:
-    """Make ``path`` and whatever of its parents is not there, mode 0750. Raises WriteError."""
+def make_directory(path: str, mode: int = DIRECTORY_MODE) -> None:
+    """Make ``path`` and whatever of its parents is not there, whatever the umask. Raises WriteError."""
     missing: list[str] = []
     folder = os.path.abspath(path)
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
@@ -68,8 +68,8 @@ def make_directory(path: str) -> None:
         folder = os.path.dirname(folder)
     for folder in reversed(missing):
         try:
-            os.mkdir(folder, DIRECTORY_MODE)
-            os.chmod(folder, DIRECTORY_MODE)
+            os.mkdir(folder, mode)
+            os.chmod(folder, mode)
         except FileExistsError:
             if not os.path.isdir(folder):
                 raise WriteError(folder, "is no directory", remedy=_REMEDIES[errno.ENOTDIR], code=errno.ENOTDIR) from None

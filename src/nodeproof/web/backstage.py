@@ -40,6 +40,8 @@ class Makers(NamedTuple):
     """What holds for stress jobs: with it, reading what ran needs no manager. Raises NodeproofError."""
     faults_dir: str = ""
     """Where the daemon keeps faults."""
+    audit_dir: str = ""
+    """Directory of the audit log, the page's own; empty = beside stress jobs, which a runner keeps where only it writes."""
 
 
 class Reports(Protocol):
@@ -114,13 +116,15 @@ class Backstage:
 
     def audit(self) -> AuditLog:
         """Who did what from the page; for workers. Raises as :meth:`manager`."""
-        settings = self._makers.settings
-        state_root = settings().state_root if settings is not None else self.manager().config.state_root
-        path = os.path.join(state_root, _AUDIT_FILE)
+        path = os.path.join(self._makers.audit_dir or self._stress_root(), _AUDIT_FILE)
         with self._lock:
             if self._audit is None:
                 self._audit = AuditLog(path)
             return self._audit
+
+    def _stress_root(self) -> str:
+        settings = self._makers.settings
+        return settings().state_root if settings is not None else self.manager().config.state_root
 
     def reports(self) -> Reports:
         """The manager where there is one, else what reads the same files in a tenth of the memory; for workers."""

@@ -119,6 +119,9 @@ def test_everything_is_built_installed_and_told(yard: Yard) -> None:
     assert manifest.load(path) == built
     assert manifest.verify(built) == {"hpcg": [], "hpl": [], "stream": []}
     assert os.access(yard.output / "hpl" / "xhpl", os.X_OK)
+    made = [yard.folder / "out", *(yard.folder / "out").rglob("*")]
+    closed = [str(one) for one in made if not one.stat().st_mode & (stat.S_IXOTH if one.is_dir() else stat.S_IROTH)]
+    assert closed == []  # a runner has a user of its own
 
 
 def test_the_phases_of_hpl_run_one_after_the_other(yard: Yard) -> None:
@@ -267,6 +270,7 @@ class TestRefusals:
         [
             "#pragma omp parallel default(none) shared(local_residual, v1v, v2v, n)\n",
             "#pragma omp parallel shared(local_residual, v1v, v2v)\n",
+            "#pragma omp parallel shared(local_residual, v1v, v2v, n)\n",
         ],
     )
     def test_layouts_that_need_nothing(self, yard: Yard, text: str) -> None:

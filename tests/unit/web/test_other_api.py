@@ -10,7 +10,8 @@ import pytest
 from nodeproof.errors import NodeproofError
 from nodeproof.model.event import Severity
 from nodeproof.model.fault import Change, Fault, FaultClass, FaultEvent, FaultState, KernelPlace, Origin
-from nodeproof.web.backstage import Makers
+from nodeproof.stress.facade import StressFacade
+from nodeproof.web.backstage import Backstage, Makers
 from support.web import Written, get, next_of, reader, serving
 
 AT = "2026-11-30T10:00:00+00:00"
@@ -111,3 +112,13 @@ def test_an_error_of_ours_is_told_as_one(tmp_path: Path, caplog: pytest.LogCaptu
         assert (answer.status, json.loads(answer.body)["detail"]) == (500, "an error of nodeproof itself: RuntimeError")
         assert get(server, "/").status == 200
     assert "GET /api/stress/config failed" in caplog.text
+
+
+def test_the_audit_log_is_the_pages_own_where_jobs_are_a_runners(tmp_path: Path) -> None:
+    """A runner keeps its jobs where no other user writes, so the page's log cannot lie beside them."""
+
+    def manager() -> StressFacade:
+        raise AssertionError("the runner is not asked where the page may write")
+
+    backstage = Backstage(Makers(manager=manager, audit_dir=str(tmp_path)))
+    assert backstage.audit().path == f"{tmp_path}/web-audit.jsonl"

@@ -26,6 +26,7 @@ from nodeproof.stress.runner.wire import V1Run
 __all__ = ["run"]
 
 _WAIT_S = 3600.0
+_HEALTH_S = 8.0
 _OK = 300
 
 
@@ -34,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     path = options.socket or options.environ.get(SOCKET_VARIABLE) or DEFAULT_SOCKET
     if options.action == "serve":
         return _serve(options, path)
+    if options.action == "health":
+        return _ask(options, path)
     if options.name not in V1_BENCHMARKS:
         raise UsageError(f"{options.name!r}: expected one of {', '.join(V1_BENCHMARKS)}")
     return _ask(options, path)
@@ -66,7 +69,9 @@ def _serve(options: argparse.Namespace, path: str) -> int:
 def _ask(options: argparse.Namespace, path: str) -> int:
     """Print the answer as it is, as the reference's client does."""
     client = RunnerClient(path)
-    if options.action == "describe":
+    if options.action == "health":
+        status, data = client.ask("GET", "/v1/healthz", answer_s=_HEALTH_S)
+    elif options.action == "describe":
         status, data = client.ask("GET", f"/v1/benchmarks/{options.name}")
     else:
         status, data = client.ask("POST", "/v1/runs", msgspec.json.encode(V1Run(options.name)), answer_s=None)

@@ -37,6 +37,7 @@ _MPI = {"hpl", "hpcg"}
 _VERSION_S = 20.0
 _LOCK_S = 2.0
 _STAMP = "made.json"
+_PUBLIC = 0o755
 
 
 class _Stamp(msgspec.Struct, kw_only=True):
@@ -222,7 +223,7 @@ class Builder:
                         continue
                     old = _content(file.path)
                     undo.append((file.path, old))
-                    make_directory(os.path.dirname(file.path))
+                    make_directory(os.path.dirname(file.path), _PUBLIC)  # whoever runs them is seldom root
                     data = _content(source)
                     if data is None or hashlib.sha256(data).hexdigest() != file.sha256:
                         raise AssetError(f"{source} changed since it was made; build anew in another --build-root")

@@ -6,7 +6,7 @@ import os
 import msgspec
 
 from nodeproof.errors import RecordError
-from nodeproof.host.atomic import store_file
+from nodeproof.host.atomic import make_directory, store_file
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -103,7 +103,8 @@ def load(path: str) -> Manifest | None:
 
 def save(path: str, manifest: Manifest) -> None:
     """Raises WriteError."""
-    store_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+    make_directory(os.path.dirname(path), 0o755)
+    store_file(path, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n", mode=0o644)
 
 
 def verify(manifest: Manifest) -> dict[str, list[str]]:

@@ -159,7 +159,7 @@ def _hpl_makefile(options: BuildOptions, top: str, flags: str) -> str:
 _RESIDUAL = "src/ComputeResidual.cpp"
 _OPEN_PRAGMA = re.compile(r"(#pragma omp parallel default\(none\) shared\(local_residual, v1v, v2v)(\))")
 _SOUND_PRAGMA = re.compile(
-    r"#pragma omp parallel (default\(none\) shared\(local_residual, v1v, v2v, ?n\)|shared\(local_residual, v1v, v2v\))"
+    r"#pragma omp parallel (default\(none\) shared\(local_residual, v1v, v2v, ?n\)|shared\(local_residual, v1v, v2v(, ?n)?\))"
 )
 
 

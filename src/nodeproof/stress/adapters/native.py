@@ -74,7 +74,7 @@ class NativeAdapter:
             protocol_version=1,
             benchmark=request.benchmark,
             executor=self.kind,
-            parameters=_parameters(setup),
+            parameters=[*_parameters(setup), *self._backend()],
             resources=ResourceProfile(
                 mpi_processes=setup.processes if setup.needs_mpi else 0,
                 threads_per_process=setup.threads,
@@ -129,6 +129,11 @@ class NativeAdapter:
         if request.benchmark == "hpcg":
             return judge_hpcg_files(launch.result_dir, launch.before, output)
         return judge_output(request.benchmark, output, llc_bytes=launch.llc_bytes)
+
+    def _backend(self) -> list[ProfileParameter]:
+        """Where it runs, for people, as the variable of the reference's dispatcher says it."""
+        told = self._environ.get("CPU_EXECUTION_PROFILE", "")
+        return [ProfileParameter("execution_backend", "Where it runs", told)] if told else []
 
     def _room(self) -> list[Finding]:
         free = free_bytes(self._settings.state_root)

@@ -27,6 +27,7 @@ from nodeproof.stress.facts import look_at_box
 from nodeproof.stress.judging import judge_hpcg_files, judge_output, result_files
 from nodeproof.stress.parsers.judgement import Judgement
 from nodeproof.stress.profile import sha256_of_file
+from nodeproof.stress.progress import WatchPolicy
 from nodeproof.stress.settings import StressSettings
 
 __all__ = ["MARKER", "ScriptAdapter"]
@@ -39,6 +40,9 @@ _MAX_ERROR_BYTES = 256
 _BASH = "/bin/bash"
 _APART = 'exec "$BASH" "$1" describe "$2" 2>"$3"'
 """Keeps errors apart from the answer; the script itself gets only the fixed name."""
+_BY_RUNNER = "container_runner"
+_WATCHED_ELSEWHERE = WatchPolicy(hung_after_s=86400.0)
+"""What runs here is a client that waits for the answer; the runner itself ends what hangs."""
 
 
 class ScriptAdapter:
@@ -53,6 +57,8 @@ class ScriptAdapter:
         self._machine = machine
         self._requested: dict[str, frozenset[int] | None] = {}
         """Devices that the newest description of an item names."""
+        self._elsewhere: set[str] = set()
+        """Items that the newest description has run by a runner."""
 
     def stamp(self, request: ItemRequest) -> object:
         """Time of change and size of the script."""
@@ -72,6 +78,8 @@ class ScriptAdapter:
         if lie:
             raise DescribeError(f"describe {request.benchmark}: the answer cannot be believed: {lie}")
         self._requested[request.benchmark] = requested_devices(profile)
+        told = {entry.value for entry in profile.parameters if entry.key == "execution_backend"}
+        (self._elsewhere.add if _BY_RUNNER in told else self._elsewhere.discard)(request.benchmark)
         try:
             digest = sha256_of_file(self._path)
         except OSError as error:
@@ -98,6 +106,7 @@ class ScriptAdapter:
             argv=(_BASH, self._path, request.benchmark),
             cwd=os.path.dirname(os.path.abspath(self._path)),
             environment=dict(self._environ),
+            watch=_WATCHED_ELSEWHERE if request.benchmark in self._elsewhere else WatchPolicy(),
             result_dir=item.result_dir if request.benchmark == "hpcg" else "",
             before=before,
             provenance=(Provenance("dispatcher", sha256=digest, path=self._path),),
