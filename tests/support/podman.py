@@ -4,6 +4,7 @@ Podman keeps to ``runc``, the ``vfs`` driver and control groups without systemd,
 container has explicit limits, for the defaults may be more than this machine allows.
 """
 
+import contextlib
 import os
 import shutil
 import stat
@@ -48,9 +49,15 @@ class PodmanEngine:
         return self.run("image", "inspect", "--format", "{{.Id}}", tag).stdout.strip()
 
     def pids(self, name: str) -> dict[int, str]:
-        """Processes of a container by their numbers on the host."""
-        lines = self.run("top", name, "hpid", "args").stdout.splitlines()[1:]
-        return {int(line.split(maxsplit=1)[0]): line.split(maxsplit=1)[1] for line in lines}
+        """Processes of a container, those that ``exec`` started among them, by their numbers on the host."""
+        first = self.run("inspect", "--format", "{{.State.Pid}}", name).stdout.strip()
+        place = Path(f"/proc/{first}/ns/pid").readlink()
+        found = {}
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it may have ended meanwhile
+                if (process / "ns" / "pid").readlink() == place:
+                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+        return found
 
     def close(self) -> None:
         """End and remove everything."""
