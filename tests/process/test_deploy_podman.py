@@ -20,6 +20,7 @@ from nodeproof.operate.deploy import lifecycle
 from nodeproof.operate.deploy.engine import Engine
 from nodeproof.operate.deploy.lifecycle import Site
 from nodeproof.operate.deploy.manifest import load
+from nodeproof.operate.deploy.npu_container import IDLE
 from nodeproof.stress.manager import Manager
 from support.deploy import Yard
 from support.npu_burn import burn_settings
@@ -218,7 +219,7 @@ class Burner:
         (folder / "results").mkdir()
         podman.build("localhost/burn:1", root)
         limits = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
-        podman.run("create", "--name", "burner", "--network", "none", *limits, "localhost/burn:1", "sleep", "600")
+        podman.run("create", "--name", "burner", "--network", "none", *limits, "localhost/burn:1", "sh", *IDLE)
         podman.run("start", "burner")
 
     def manager(self, program: str, timeout_s: float) -> Manager:
@@ -242,7 +243,7 @@ class Burner:
 
     def alone(self) -> bool:
         """Nothing but the container's own idling."""
-        return [text for text in self.podman.pids("burner").values() if text != "sleep 600"] == []
+        return sorted(text.split()[0] for text in self.podman.pids("burner").values()) == ["sh", "sleep"]
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ if words[0] == "create":
     if name in state["containers"]:
         end(125, err="Conflict. The container name is already in use\\n")
     pairs = [words[n + 1].split("=", 1) for n, word in enumerate(words) if word == "--label"]
-    image = next(found["id"] for found in state["images"].values() if found["id"] in words)
+    image = next(found["id"] for name, found in state["images"].items() if found["id"] in words or name in words)
     state["containers"][name] = {{"running": False, "image": image, "labels": dict(pairs), "words": words}}
     end(0, name + "\\n")
 if words[0] in ("start", "stop", "rm", "exec", "logs"):

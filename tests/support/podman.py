@@ -55,8 +55,9 @@ class PodmanEngine:
         found = {}
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it may have ended meanwhile
-                if (process / "ns" / "pid").readlink() == place:
-                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                text = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                if text and (process / "ns" / "pid").readlink() == place:  # a dead one that nobody has buried has no words
+                    found[int(process.name)] = text
         return found
 
     def close(self) -> None:

@@ -60,6 +60,9 @@ def _places(group: Output) -> None:
     group.add_argument(
         "--web-address", default="127.0.0.1:9527", metavar="HOST:PORT", help="on loopback (default: 127.0.0.1:9527)"
     )
+    group.add_argument(
+        "--exporter-address", default="127.0.0.1:19320", metavar="HOST:PORT", help="on loopback (default: 127.0.0.1:19320)"
+    )
     group.add_argument("--enable-web", action="store_true", help="let the page start stress jobs")
 
 

@@ -43,6 +43,7 @@ def inputs_of(options: argparse.Namespace) -> Inputs:
         report_path=options.report_path,
         engine_socket=options.engine_socket,
         web_address=options.web_address,
+        exporter_address=options.exporter_address,
         enable_web=options.enable_web,
         images=Images(
             control=options.control_image, runner=options.cpu_runner_image, runner_manifest=options.cpu_runner_manifest

@@ -27,6 +27,7 @@ def control_config(inputs: Inputs) -> str:
         {
             "storage": {"data_dir": f"{_CONTROL_STATE}/data"},
             "snapshot": {"dir": _SNAPSHOT},
+            "exporter": {"address": inputs.exporter_address},
             "web": {"address": inputs.web_address},
             "stress": {"enabled": False},
         },

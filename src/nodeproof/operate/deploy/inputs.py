@@ -112,6 +112,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """Of backend ``local``; empty = below ``state_dir``."""
     engine_socket: str = "/var/run/docker.sock"
     web_address: str = "127.0.0.1:9527"
+    exporter_address: str = "127.0.0.1:19320"
     enable_web: bool = False
     images: Images = Images()
     cpu: CpuInputs = CpuInputs()
@@ -168,9 +169,10 @@ def _whole(inputs: Inputs) -> Iterator[str]:
         yield "--cpu-manifest is of programs on the host, which a control container cannot run: take --cpu-backend unix"
     for flag, name in (("--control-image", images.control), ("--cpu-runner-image", images.runner)):
         yield from check_image(flag, name) if name else ()
-    port = _ADDRESS.fullmatch(inputs.web_address)
-    if port is None or not 0 < int(port[1]) < 65536:
-        yield f"--web-address {inputs.web_address[:80]!r}: expected 127.0.0.1:PORT; beyond loopback take a proxy"
+    for flag, address in (("--web-address", inputs.web_address), ("--exporter-address", inputs.exporter_address)):
+        port = _ADDRESS.fullmatch(address)
+        if port is None or not 0 < int(port[1]) < 65536:
+            yield f"{flag} {address[:80]!r}: expected 127.0.0.1:PORT; beyond loopback take a proxy"
 
 
 def _paths(inputs: Inputs) -> Iterator[str]:

@@ -226,7 +226,7 @@ def _do(line: PlanLine, service: Service, site: Site, engine: Engine) -> None:
 
 def _remove(name: str, there: Container, engine: Engine) -> None:
     if there.running:
-        engine.run("stop", "--time", str(_STOP_S), name, deadline_s=_STOP_S + 60.0)
+        engine.run("stop", "-t", str(_STOP_S), name, deadline_s=_STOP_S + 60.0)
     engine.run("rm", name)
 
 

@@ -15,11 +15,13 @@ from nodeproof.operate.deploy.manifest import sha256
 from nodeproof.operate.deploy.npu_host import NpuHost
 from nodeproof.operate.deploy.problems import DeployError
 
-__all__ = ["PROFILE", "NpuContainer", "ensure"]
+__all__ = ["IDLE", "PROFILE", "NpuContainer", "ensure"]
 
 PROFILE = "io.nodeproof.npu-profile-sha256"
 _RESULTS = "/root/.ascend_npu_burn/output"
 """Where upstream leaves its results, and only there: its own option for another place refuses a directory that exists."""
+IDLE = ("-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done")
+"""What the shell of the container does: wait, end when told to, and bury what ended programs leave behind."""
 _RESTART = ("no", "always", "on-failure", "unless-stopped")
 _NETWORKS = ("none", "host")
 
@@ -45,13 +47,18 @@ def ensure(wanted: NpuContainer, engine: Engine, *, only_plan: bool = False) -> 
     image = engine.image(wanted.image)
     if image is None:
         raise DeployError(f"--image {wanted.image}: there is no such image here; build it with nodeproof assets image npu-burn")
-    words = _words(wanted, image.id)
-    digest = sha256(msgspec.json.encode(words))
+    words = _words(wanted)
+    digest = sha256(msgspec.json.encode([words, image.id]))
     there = engine.container(wanted.name)
     if there is None:
         if only_plan:
             return f"{wanted.name} would be made with {wanted.host.accelerators} accelerators"
         engine.run("create", "--label", f"{PROFILE}={digest}", *words)
+        made = engine.container(wanted.name)
+        if made is None or made.image_id != image.id:
+            raise DeployError(
+                f"{wanted.name} was made of another image than {wanted.image} was a moment ago; look at it, and remove it"
+            )
         engine.run("start", wanted.name)
         return f"{wanted.name} was made with {wanted.host.accelerators} accelerators, and runs"
     _check_same(wanted, there, image.id, digest)
@@ -77,7 +84,8 @@ def _check_same(wanted: NpuContainer, there: Container, image_id: str, digest: s
         )
 
 
-def _words(wanted: NpuContainer, image_id: str) -> list[str]:
+def _words(wanted: NpuContainer) -> list[str]:
+    """Words of ``create``. The image is named, not numbered: by that name the adapter sees that it is the one that is meant."""
     words = ["--pull", "never", "--name", wanted.name, "--privileged", "--network", wanted.network]
     words += ["--security-opt", "label=disable", "--shm-size", "64m", "--workdir", "/workspace"]
     words += ["--restart", wanted.restart, "--pids-limit", "4096"]
@@ -87,7 +95,7 @@ def _words(wanted: NpuContainer, image_id: str) -> list[str]:
     for path in wanted.host.files:
         words += ["--mount", f"type=bind,source={path},target={path},readonly"]
     words += ["--mount", f"type=bind,source={wanted.output_dir},target={_RESULTS}"]
-    return [*words, "--entrypoint", "/bin/sh", image_id, "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"]
+    return [*words, "--entrypoint", "/bin/sh", wanted.image, *IDLE]
 
 
 def _faults(wanted: NpuContainer, engine: Engine) -> Iterator[str]:

@@ -192,7 +192,7 @@ def _runner(inputs: Inputs, directory: str) -> Service:
         command=("runner", "serve", "--config", _CONFIG, "--socket", RUNNER_SOCKET, "--operators", operators),
         user=f"{RUNNER_GID}:{RUNNER_GID}",
         network="none",
-        # Engines let numactl set a memory policy only where this capability may be had; the user itself does not get it.
+        # Engines let numactl set a memory policy only where this capability is; Docker's user does not get it, Podman's does.
         cap_add=("SYS_NICE",) if inputs.cpu.numactl else (),
         shm="2g",
         pids=_RUNNER_PIDS,

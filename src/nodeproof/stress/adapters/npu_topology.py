@@ -19,6 +19,8 @@ __all__ = ["Topology", "look"]
 
 _DEADLINE_S = 20.0
 _NODE = re.compile(r"davinci(\d{1,4})", re.ASCII)
+_LOCAL = "localhost/"
+"""What Podman puts before the name of an image that came from no registry."""
 _INSPECT = "{{.State.Running}} {{.Config.Image}}"
 
 
@@ -74,7 +76,7 @@ def _container(settings: NpuBurnSettings, machine: Machine) -> Iterator[Finding]
         yield _failed(
             "npu_container", f"container {settings.container} does not run", "start it; nodeproof never starts it itself"
         )
-    elif image != settings.image:
+    elif image.removeprefix(_LOCAL) != settings.image.removeprefix(_LOCAL):
         text = f"container {settings.container} runs image {image[:120]}, not {settings.image[:120]}"
         yield _failed("npu_container", text, "make the container anew from the image that is meant, or name its image")
 

@@ -227,6 +227,7 @@ class TestRefusals:
             ({"images": Images(control="Not An Image")}, "--control-image 'Not An Image'"),
             ({"images": Images(control="x"), "web_address": "0.0.0.0:9527"}, "--web-address '0.0.0.0:9527'"),
             ({"images": Images(control="x"), "web_address": "127.0.0.1:70000"}, "--web-address '127.0.0.1:70000'"),
+            ({"images": Images(control="x"), "exporter_address": ":19320"}, "--exporter-address ':19320'"),
             ({"images": Images(control="x"), "state_dir": "relative"}, "--state-dir 'relative'"),
             ({"images": Images(control="x"), "state_dir": "/a b"}, "--state-dir '/a b'"),
             ({"images": Images(control="x"), "state_dir": "/a/../b"}, "--state-dir '/a/../b'"),

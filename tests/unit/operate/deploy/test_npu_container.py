@@ -62,7 +62,22 @@ def test_it_is_made_once_with_every_device(desk: Desk) -> None:
     ):
         assert part in text
     assert "--env" not in words
+    assert words[words.index("--entrypoint") + 2] == "site/burn:a2"  # by its name the adapter knows it
     assert "lspci" not in text
+
+
+def test_an_image_that_moves_while_it_is_made(desk: Desk) -> None:
+    podman = desk.yard.folder / "moving"
+    podman.write_text(
+        f'#!/bin/sh\n{desk.fake.client} "$@" || exit\n'
+        f'[ "$1" != create ] || sed -i \'s/"image": "b*"/"image": "f"/\' {desk.yard.folder}/engine.json\n'
+    )
+    podman.chmod(0o755)
+    host = discover(desk.places["npu_host_root"], desk.places["npu_device_root"])
+    wanted = NpuContainer(image="site/burn:a2", name="burner", output_dir="/r", host=host)
+    with pytest.raises(DeployError, match="was made of another image than"):
+        ensure(wanted, Engine(HostCommands(), str(podman)))
+    assert desk.fake.changes() == ["create burner"]
 
 
 def test_a_stopped_one_is_started(desk: Desk) -> None:
