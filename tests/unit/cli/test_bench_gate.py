@@ -175,7 +175,7 @@ def test_two_runs_compared(node: Node) -> None:
     assert (code, f"{base} and {other}: refused" in out, "parameter concurrency" in out) == (3, True, True)
     assert "Change" not in out
     code, out, _ = node.run("compare", first, second, "-o", "table")
-    assert (code, "not proven to be comparable" in out, "unknown: the boxes were not seen" in out) == (3, True, True)
+    assert (code, "not proven to be comparable" in out, out.rstrip().endswith("unknown")) == (3, True, True)
 
 
 def test_a_changed_run_is_not_compared(node: Node) -> None:

@@ -76,7 +76,7 @@ def _metrics(record: RunRecord, reference: Reference, row: Sequence[RunRecord]) 
             continue
         having = [one for one in row if key in one.frame.metrics]
         values = [one.frame.metrics[key] for one in having]
-        change = value / pinned - 1 if pinned else None
+        change = value / pinned - 1 if pinned else 0.0 if value == pinned else None
         noise = noise_of(key, having[:-1], (record,))
         cut = change_point(values)
         word, reason = _word(key, change, noise.share, None if cut is None else cut.change)

@@ -49,7 +49,7 @@ class MetricPair(msgspec.Struct, frozen=True, kw_only=True):
     first: float
     second: float
     change: float | None
-    """(second - first) / first; none when the first is 0."""
+    """(second - first) / first; none when the first alone is 0."""
     low: float | None = None
     """95 % interval of the change, from the bootstrap intervals of both; none where there are no raw samples."""
     high: float | None = None
@@ -169,7 +169,7 @@ def _pairs(
     for key, value in sorted(ours.items()):
         if key not in theirs or key.startswith("aa_"):
             continue
-        change = theirs[key] / value - 1 if value else None
+        change = theirs[key] / value - 1 if value else 0.0 if theirs[key] == value else None
         limits = change_interval(value, intervals[0].get(key), theirs[key], intervals[1].get(key))
         noise = noise_of(key, equals, (first, second))
         word, reason = _word(key, change, limits, noise, soft)

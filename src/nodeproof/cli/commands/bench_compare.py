@@ -76,15 +76,15 @@ def _print_pair(found: RunComparison) -> None:
         print()
         print_table(
             ("Metric", "First", "Second", "Change", "95 % interval", "Equal runs", "Meaning"),
-            [_pair_row(one) for one in found.metrics],
+            [_pair_row(one, told=found.comparable) for one in found.metrics],
             right=(1, 2, 3, 4, 5),
         )
 
 
-def _pair_row(one: MetricPair) -> tuple[str, ...]:
+def _pair_row(one: MetricPair, *, told: bool) -> tuple[str, ...]:
     between = "-" if one.low is None or one.high is None else f"{_share(one.low)} to {_share(one.high)}"
     noise = "-" if one.noise is None else f"±{one.noise:.1%}"
-    meaning = f"{one.word}: {one.reason}" if one.reason else str(one.word)
+    meaning = f"{one.word}: {one.reason}" if one.reason and told else str(one.word)
     return one.key, f"{one.first:.6g}", f"{one.second:.6g}", _share(one.change), between, noise, meaning
 
 

@@ -146,6 +146,7 @@ def test_an_interval_that_holds_no_change_tells_nothing_unless_it_is_narrow() ->
 def test_a_first_value_of_zero_has_no_share() -> None:
     found = pair(0.0, 3.0).metrics[0]
     assert (found.change, found.word, found.reason) == (None, Word.UNKNOWN, "the first value is 0")
+    assert pair(0.0, 0.0).metrics[0].word is Word.SAME
 
 
 _POSITIVE = st.floats(0.001, 1e6)
