@@ -4,6 +4,7 @@ import datetime as dt
 import http.server
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -243,3 +244,19 @@ def test_the_configuration_in_the_manifest_is_one() -> None:
 
     assert (config.exporter.address, config.storage.data_dir) == ("0.0.0.0:19320", "/state/data")
     assert config.warnings == ()
+
+
+def test_systemd_takes_the_timer(tmp_path: Path, absent_here: list[str]) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        absent_here.append("systemd-analyze (Debian package systemd): the timer of the examples was not checked")
+        return
+    units = []
+    for unit in sorted((EXAMPLES / "systemd").iterdir()):
+        (tmp_path / unit.name).write_text(unit.read_text("utf-8"), "utf-8")
+        units.append(str(tmp_path / unit.name))
+
+    done = subprocess.run([program, "verify", "--man=no", *units], capture_output=True, text=True, check=False, timeout=15)
+
+    told = [line for line in done.stderr.splitlines() if "nodeproof-prune" in line]
+    assert told == []

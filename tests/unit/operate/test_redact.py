@@ -59,6 +59,8 @@ def test_any_bytes_go_through_and_bytes_that_are_no_text_keep_their_length(raw: 
         (b"token_file: /etc/nodeproof/tokens", b"token_file: /etc/nodeproof/tokens"),
         (b"https://user:pw@hooks.test/x?y=1 http://127.0.0.1:9/x", b"https://redacted.invalid http://127.0.0.1:9/x"),
         (b"/home/alice/run.py", b"/home/user1/run.py"),
+        (b'acct="svc-x" session opened for user m.roe by root', b'acct="user1" session opened for user user2 by root'),
+        (b"user=root user: nobody", b"user=root user: nobody"),
         (b"naa.5000c500a1b2c3d4", b"naa.eeeeeeeeeeeeeee1"),
         (b"a SHA-256 stays: " + b"0a1b" * 16, b"a SHA-256 stays: " + b"0a1b" * 16),
     ],

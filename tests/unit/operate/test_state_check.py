@@ -96,6 +96,12 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
+def _linked(path: Path) -> Path:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/etc/passwd")
+    return path
+
+
 SPOILT: dict[str, tuple[str, Callable[[State], Path]]] = {
     "record gone": ("runs", _spoil_run),
     "file changed": ("runs", _tamper_with_run),
@@ -114,6 +120,8 @@ SPOILT: dict[str, tuple[str, Callable[[State], Path]]] = {
     "dead letters": ("deliveries", lambda state: _written(state.faults / "deliveries" / "a.dead.json", b"{}")),
     "audit": ("audit log", lambda state: _written(state.audit, b'{"at":"x"}\nhalf a li')),
     "form": ("form", lambda state: _written(state.home / "state.json", b"??")),
+    "link in place of lines": ("samples", lambda state: _linked(state.data)),
+    "link in place of a document": ("deliveries", lambda state: _linked(state.faults / "deliveries" / "b.json")),
     "leftover": ("leftovers", lambda state: _written(state.home / "stress" / ".x.4194999-1.np-tmp", b"x")),
 }
 
@@ -122,7 +130,8 @@ SPOILT: dict[str, tuple[str, Callable[[State], Path]]] = {
 def test_what_is_damaged_is_named_and_mended_and_nothing_is_lost(name: str, state: State) -> None:
     store, spoil = SPOILT[name]
     place = spoil(state)
-    before = {path: path.read_bytes() for path in state.home.rglob("*") if path.is_file() and place not in {path, *path.parents}}
+    files = [path for path in state.home.rglob("*") if path.is_file() and not path.is_symlink()]
+    before = {path: path.read_bytes() for path in files if place not in {path, *path.parents}}
 
     code, problems = state.run("check", "--deep")
     assert code == 1

@@ -1,5 +1,6 @@
 """One form of the state at a time: changed step by step, resumed after a kill, refused when it is newer, never lost."""
 
+import argparse
 import contextlib
 import os
 import signal
@@ -14,7 +15,8 @@ import pytest
 
 from nodeproof import __version__
 from nodeproof.cli.main import main
-from nodeproof.errors import RecordError, UsageError
+from nodeproof.cli.state_lease import working_state
+from nodeproof.errors import RecordError, UsageError, WriteError
 from nodeproof.host import atomic
 from nodeproof.host.shared_lock import SharedLock
 from nodeproof.operate.state import version
@@ -205,3 +207,88 @@ def test_what_cannot_be_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["state", "upgrade"], environ) == 0
     assert main(["state", "downgrade", "--to", "1"], environ) == 0
     assert "has form 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["stress", "run", "stream"],
+        ["daemon"],
+        ["web"],
+        ["runner", "--socket", "runner.sock"],
+        ["state", "repair"],
+        ["state", "prune"],
+        ["state", "downgrade"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_works_with_a_newer_form(words: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "state.json").write_bytes(msgspec.json.encode(StateForm(schema=99, nodeproof="9.9")))
+    words = [str(tmp_path / word) if word.endswith(".sock") else word for word in words]
+
+    code = main(words, {"NODEPROOF_DATA_DIR": str(tmp_path), "HOME": str(tmp_path), "NODEPROOF_RUNNER_SOCKET": "none"})
+
+    assert code == 1
+    assert "form 99, written by nodeproof 9.9" in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".state.lock", "state.json"]
+
+
+def test_where_the_state_cannot_be_written_there_is_nothing_to_spoil() -> None:
+    options = argparse.Namespace(environ={"NODEPROOF_DATA_DIR": "/proc/nowhere"})
+
+    with working_state(options):
+        pass
+
+
+def test_who_works_with_the_state_holds_it_and_says_what_was_brought_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version, "_WAIT_S", 0.05)
+    _old_index(tmp_path)
+    options = argparse.Namespace(environ={"NODEPROOF_DATA_DIR": str(tmp_path)})
+
+    with working_state(options), pytest.raises(RecordError, match="works with it as it is"):
+        change_form(str(tmp_path), 1)
+    assert "the state was brought up: runs-index-newest" in caplog.text
+    change_form(str(tmp_path), 1)
+
+
+def test_what_root_makes_in_the_directory_of_a_service_belongs_to_that(tmp_path: Path, absent_here: list[str]) -> None:
+    if os.geteuid() != 0:
+        absent_here.append("not root: files made in another user's state directory were not looked at")
+        return
+    home = tmp_path / "state"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+
+    enter_state(str(home)).close()
+
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in home.iterdir()} == {(65534, 65534)}
+
+
+def test_root_changes_nothing_in_the_directory_of_another(
+    tmp_path: Path, absent_here: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if os.geteuid() != 0:
+        absent_here.append("not root: state repair in another user's directory was not tried")
+        return
+    os.chown(tmp_path, 65534, 65534)
+
+    for action in ("repair", "prune", "upgrade", "downgrade"):
+        assert main(["state", action], {"NODEPROOF_DATA_DIR": str(tmp_path)}) == 2
+        told = capsys.readouterr().err
+        assert f"-- env NODEPROOF_DATA_DIR={tmp_path} nodeproof state {action}" in told
+
+    assert list(tmp_path.iterdir()) == []
+    assert main(["state", "check"], {"NODEPROOF_DATA_DIR": str(tmp_path)}) == 0
+
+
+def test_a_state_file_that_is_anothers_alone_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "state.json").write_text("{}")
+    monkeypatch.setattr("builtins.open", refuse)
+
+    with pytest.raises(WriteError, match="Permission denied"):
+        read_form(str(tmp_path))

@@ -251,6 +251,17 @@ class TestLimits:
         assert desk.names() == ["cpu_2026-11-30.jsonl"]
         assert (tmp_path / "cpu_2026-11-30.jsonl").stat().st_size == 400
 
+    def test_a_year_that_is_too_much_goes_a_little_a_minute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("nodeproof.sinks.jsonl_files._REMOVED_AT_ONCE", 2)
+        self.old_days(tmp_path, 7)
+        desk = Desk(tmp_path, Limits(max_total_bytes=100, min_free_bytes=0))
+        left = []
+        for _ in range(4):
+            desk.files.look_after(desk.clock.now())
+            left.append(len(desk.names()))
+            desk.clock.advance(61)
+        assert left == [5, 3, 1, 1]
+
     def test_foreign_files_are_never_touched(self, tmp_path: Path) -> None:
         foreign = {"cpu_2020-01-01.jsonl.bak", "notes_2020-01-01.txt", "report.jsonl", "cpu_2020-99-01.jsonl.gz", ".snap-1.tmp"}
         for name in foreign:

@@ -1,6 +1,7 @@
 """``nodeproof state``: whether everything that is kept can be read, mending what cannot, pruning, and the form of the whole."""
 
 import argparse
+import os
 import time
 
 from nodeproof.cli.options import load_config
@@ -9,9 +10,10 @@ from nodeproof.cli.places import with_home
 from nodeproof.cli.table import print_table, printable_lines
 from nodeproof.config.places import state_directory
 from nodeproof.config.schema import Config
-from nodeproof.errors import NodeproofError
+from nodeproof.errors import NodeproofError, UsageError
 from nodeproof.host.append import lower_priority
 from nodeproof.host.locks import probe_lock
+from nodeproof.host.users import user_name
 from nodeproof.operate.state.problems import Problem, Store
 from nodeproof.operate.state.stores import stores_of
 from nodeproof.operate.state.version import SCHEMA, change_form, enter_state
@@ -25,8 +27,25 @@ _BATCH = 20
 
 def run(options: argparse.Namespace) -> int:
     """Exit 0 when all is well, or was mended; 1 when something is left that is not."""
+    if options.action != "check":
+        _refuse_another_owner(options)
     actions = {"check": _check, "repair": _repair, "prune": _prune, "upgrade": _upgrade, "downgrade": _downgrade}
     return actions[options.action](options)
+
+
+def _refuse_another_owner(options: argparse.Namespace) -> None:
+    """Raises UsageError for root in the directory of a service: what root made there that service could not use."""
+    home = _home(options)
+    try:
+        owner = os.stat(home).st_uid
+    except OSError:
+        return
+    if os.geteuid() == 0 and owner != 0:
+        name = user_name(owner).partition(" ")[0]
+        raise UsageError(
+            f"{home} belongs to {user_name(owner)}, who could not use what root makes there; run it as that user:"
+            f" runuser -u {name} -- env NODEPROOF_DATA_DIR={home} nodeproof state {options.action}"
+        )
 
 
 def _home(options: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ __all__ = ["Place", "names_of_users", "places_of", "smbios_serials"]
 _SHORTEST_SERIAL = 4
 _EVERYBODYS = re.compile(
     rb"(?i)(?:not |to be |default|unknown|none|null|n/a|\[n/a\]|true|false|yes|no\b|0+$|0x0+$|f+$|na$|string$|system serial"
-    rb"|chassis serial|redacted|auto$|\*+$|/|[{(\[])"
+    rb"|chassis serial|redacted|auto$|root$|nobody$|system$|\*+$|/|[{(\[])"
 )
 
 
@@ -20,6 +20,8 @@ class Place(NamedTuple):
     pattern: re.Pattern[bytes]
     group: int = 1
     least: int = _SHORTEST_SERIAL
+    learned: bool = True
+    """What stands there is replaced wherever else it stands, too."""
 
     def meant(self, value: bytes) -> bool:
         """Whether what stands there is a value, and not the word for none."""
@@ -53,12 +55,17 @@ _BEARER = Place("token", re.compile(rb"(?i)\bbearer\s+([\w.~+/=-]{8,4096})"))
 _MOUNT_HOST = Place("host", re.compile(rb"(?m)(?:^|\s)(?://)?([A-Za-z][\w.-]{2,252})(?=:/[^/\s])"), least=3)
 _CIFS_HOST = Place("host", re.compile(rb"(?m)(?<=\s)//([\w.-]{3,253})/"), least=3)
 _NQN = Place("serial", re.compile(rb"\bnqn\.[0-9]{4}-[0-9]{2}\.[\w.-]{1,100}:([^\s\"',]{4,200})"))
-_ALWAYS = (_LABELLED, _WWN_JSON, _NAA, _TOKEN, _BEARER, _NQN)
 _USER = Place(
     "user",
     re.compile(rb"(?i)\b(?:user(?:name)?|logname|login|owner)[\"']?\s{0,10}[:=]\s{0,10}[\"']?([A-Za-z_][\w.-]{2,63})"),
     least=3,
 )
+_PEOPLE = tuple(
+    Place("user", re.compile(before + rb"([A-Za-z_][\w.-]{2,63})"), least=3, learned=False)
+    for before in (rb"\b(?:acct|user(?:name)?|logname)[\"']?[:=] ?[\"']?", rb"\bfor user ")
+)
+"""Logs tell of people whom no file of this host knows."""
+_ALWAYS = (_LABELLED, _WWN_JSON, _NAA, _TOKEN, _BEARER, _NQN, *_PEOPLE)
 
 
 def places_of(name: str) -> list[Place]:

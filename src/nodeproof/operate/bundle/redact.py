@@ -77,7 +77,7 @@ class Redactor:
     def learn_from(self, name: str, data: bytes) -> None:
         """Whatever ``data`` tells by its place, ``name`` among others: a path or a command line."""
         for place in places_of(name):
-            for match in place.pattern.finditer(data):
+            for match in place.pattern.finditer(data) if place.learned else ():
                 value = match[place.group].strip()
                 if place.meant(value):
                     self.learn(place.kind, value)

@@ -36,6 +36,7 @@ _SEGMENT = re.compile(r"events-[0-9]{12}\.jsonl")
 _KPI = re.compile(r"straggler_kpi_[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _RUN_ID = re.compile(r"run-[0-9]{19}")
 _ASIDE = "set it aside under another name"
+_NO_FILE = "is a link, or no plain file: nothing of ours is"
 
 
 def stores_of(config: Config, home: str, report_path: str) -> list[Store]:
@@ -336,9 +337,12 @@ class _Lines:
         del deep
         for name in _names(self.path):
             path = os.path.join(self.path, name)
-            if not self._ours(name) or not os.path.isfile(path):
+            if not self._ours(name):
                 continue
             self.examined += 1
+            if os.path.islink(path) or not os.path.isfile(path):
+                yield Problem(path, _NO_FILE, _ASIDE, lambda path=path: set_aside(path), live=True)  # type: ignore[misc]
+                continue
             if name.endswith(".gz"):
                 what = _unpacks(path)
                 if what:
@@ -362,7 +366,7 @@ class _Lines:
     def _sort(self, path: str) -> str:
         good: list[bytes] = []
         bad: list[bytes] = []
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
             for line in file:
                 (bad if self._wrong(line) else good).append(line)
         aside = f"{path}.bad-{time.time_ns():019d}"
@@ -397,8 +401,10 @@ class _Leftovers:
 
 
 def _read_and(judge: Callable[[bytes], str], path: str) -> str:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return _NO_FILE
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
             raw = file.read(_MAX_BYTES + 1)
     except OSError as error:
         return str(error.strerror or error)

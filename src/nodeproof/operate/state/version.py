@@ -18,8 +18,9 @@ import msgspec
 
 from nodeproof import __version__
 from nodeproof.errors import RecordError, UsageError
-from nodeproof.host.atomic import store_file
+from nodeproof.host.atomic import store_file, write_error
 from nodeproof.host.shared_lock import SharedLock
+from nodeproof.host.users import give_to_owner
 
 __all__ = ["SCHEMA", "STEPS", "StateForm", "StateLease", "Step", "change_form", "enter_state", "read_form"]
 
@@ -84,13 +85,15 @@ class StateLease:
 
 
 def read_form(home: str) -> StateForm | None:
-    """What ``state.json`` says; None when there is none. Raises RecordError."""
+    """What ``state.json`` says; None when there is none. Raises RecordError, and WriteError for a file of another user alone."""
     path = os.path.join(home, _FILE)
     try:
         with open(path, "rb") as file:
             return msgspec.json.decode(file.read(_MAX_BYTES), type=StateForm)
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise write_error(path, error) from None
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:
@@ -106,6 +109,7 @@ def enter_state(home: str) -> StateLease:
     read; WriteError where ``home`` cannot be written.
     """
     lock = SharedLock(os.path.join(home, _LOCK))
+    give_to_owner(lock.path)
     try:
         did: tuple[str, ...] = ()
         while not _ready(home, lock):
@@ -197,4 +201,6 @@ def _walk(home: str, form: StateForm, target: int) -> tuple[str, ...]:
 
 
 def _store(home: str, form: StateForm) -> None:
-    store_file(os.path.join(home, _FILE), msgspec.json.encode(form) + b"\n")
+    path = os.path.join(home, _FILE)
+    store_file(path, msgspec.json.encode(form) + b"\n")
+    give_to_owner(path)
