@@ -3,6 +3,7 @@
 Making the list loads neither numpy nor httptools: a benchmark loads what it needs when it is built.
 """
 
+from nodeproof.bench.bfcl.descriptors import BFCL_FULL, BFCL_SUBSET, BFCL_SUBSET_ECHOLP
 from nodeproof.bench.catalogue import (
     CONCURRENCY_SWEEP,
     CONCURRENCY_SWEEP_DFLASH2,
@@ -14,11 +15,19 @@ from nodeproof.bench.catalogue import (
     TTFT_COLD,
     TTFT_WARM,
 )
+from nodeproof.bench.equality.descriptors import CONTAMINATION, KAT_EQUALITY, SCHEDULER_EQUIVALENCE, STATE_POISONING
 from nodeproof.bench.trials import TRIALS
 
 __all__ = ["DESCRIPTORS"]
 
 DESCRIPTORS = (
+    BFCL_FULL,
+    BFCL_SUBSET,
+    BFCL_SUBSET_ECHOLP,
+    CONTAMINATION,
+    KAT_EQUALITY,
+    SCHEDULER_EQUIVALENCE,
+    STATE_POISONING,
     CONCURRENCY_SWEEP,
     CONCURRENCY_SWEEP_DFLASH2,
     CONCURRENCY_SWEEP_MOE,

@@ -43,7 +43,12 @@ class ArtifactStore:
     """The artifacts of one benchmark. Making one touches nothing."""
 
     def __init__(self, root: str, benchmark_id: str) -> None:
+        self._root = root
         self.path = os.path.join(root, "artifacts", check_name(benchmark_id))
+
+    def sibling(self, name: str) -> "ArtifactStore":
+        """The artifacts that several benchmarks share under ``name``. Raises RecordError."""
+        return ArtifactStore(self._root, name)
 
     def directory(self, name: str = "") -> str:
         """The directory, or one inside it, made when it is not there. Raises WriteError."""
