@@ -400,6 +400,20 @@ def test_no_tool_call_at_all_is_vacuous_and_no_bad_score(home: Path, recipe: Rec
     assert ran.verdict[0] == "inconclusive"
     assert ran.verdict[1].startswith("vacuous: none of 65 questions that need a tool call was answered with one")
     assert ran.metrics["tool_call_replies"] == 0.0
+    assert "overall_accuracy" not in ran.metrics  # a number that proves nothing is none
+    tiles = {tile.label: tile.value for tile in ran.record.frame.summary}
+    assert (tiles["Overall"], tiles["Normalized"]) == ("-", "-")
+    assert ran.metrics["subset.irrelevance.hits"] == 3.0
+
+
+@pytest.mark.timeout(60)
+def test_answers_that_tell_nothing_are_not_taken_over(home: Path, recipe: Recipe) -> None:
+    mute, answer = [True], right()
+    with ScriptServer(Answering(lambda body: Said("No tools.") if mute[0] else answer(body))) as server:
+        assert run_benchmark(home, server, "bfcl-subset", **_SMALL).verdict[0] == "inconclusive"
+        mute[0] = False  # the server was started anew, with tool calls switched on
+        ran = run_benchmark(home, server, "bfcl-subset", **_SMALL)
+    assert (ran.metrics["resumed_answers"], ran.metrics["overall_accuracy"]) == (0.0, 100.0)
 
 
 @pytest.mark.timeout(60)

@@ -71,8 +71,9 @@ class Outcomes(NamedTuple):
         return ""
 
     def settled(self, frame: Frame) -> bool:
-        """Whether the run came to a verdict, so that nothing of it needs to be resumed."""
-        return frame.verdict is not None and frame.verdict.kind is not VerdictKind.INCONCLUSIVE
+        """Whether nothing of the run is worth resuming: it came to a verdict, or its answers tell nothing."""
+        inconclusive = frame.verdict is None or frame.verdict.kind is VerdictKind.INCONCLUSIVE
+        return not inconclusive or bool(self.vacuous) or not self.missing
 
 
 def judge(outcomes: Outcomes, floors: Floors) -> Verdict:
@@ -127,7 +128,7 @@ def last_frame(desk: Desk, outcomes: Outcomes, fingerprint: str) -> Frame:
     scores = scores_of(outcomes.tallies)
     missing = sum(outcomes.missing.values())
     metrics = {
-        **scores.metrics(),
+        **({} if outcomes.vacuous else scores.metrics()),
         **tally_metrics(outcomes.tallies),
         "samples": float(len(outcomes.hits)),
         "drawn": float(len(outcomes.drawn.rows)),
@@ -140,8 +141,8 @@ def last_frame(desk: Desk, outcomes: Outcomes, fingerprint: str) -> Frame:
         "shard.count": float(outcomes.shard.parts),
     }
     tiles = (
-        Stat("Overall", _text(scores.overall), "%"),
-        Stat("Normalized", _text(scores.normalized), "%"),
+        Stat("Overall", "-" if outcomes.vacuous else _text(scores.overall), "%"),
+        Stat("Normalized", "-" if outcomes.vacuous else _text(scores.normalized), "%"),
         Stat("Answers", str(len(outcomes.hits)), f"of {len(outcomes.drawn.rows)}"),
         Stat("Unmeasured", str(missing), "", CellStyle.BAD if missing else CellStyle.GOOD),
     )
