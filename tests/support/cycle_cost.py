@@ -130,9 +130,9 @@ class Daemon:
             "exporter": {"enabled": False},
         }
         config = build(settings, "a measurement", (), {})
-        self._clock = ManualClock()
-        self._commands = RecordedCommands(grown_answers(size) if tools is None else tools)
-        self._machine = Machine(RecordedFiles(self._root), self._commands, self._clock)
+        self.clock = ManualClock()
+        self.commands = RecordedCommands(grown_answers(size) if tools is None else tools)
+        self._machine = Machine(RecordedFiles(self._root), self.commands, self.clock)
         self._runtime = Runtime(config, lambda: self._machine)
         scheduler = self._runtime.observing.scheduler
         scheduler.start, scheduler.stop = _without_threads, _none_left_behind  # type: ignore[method-assign]  # driven by beat()
@@ -147,7 +147,8 @@ class Daemon:
             # On the collector itself: a stand-in would be checked like a stranger's, which ours are not.
             setattr(loop.plan.collector, "collect", partial(self._meter, part, loop.plan.collector.collect))  # noqa: B010
         self._costs: Costs = {}
-        self._beat = 0
+        self.ticks = 0
+        """Seconds since the made-up host's counters began."""
         self.stepping_s = 0.0
         """CPU time spent on changing the made-up host: what the whole process spends besides is the daemon's."""
 
@@ -166,15 +167,15 @@ class Daemon:
         ``everything``: all collectors and a judgement, however recent the last ones are; else what is due. What slow sources do
         meanwhile on threads of their own is waited for and not counted here.
         """
-        self._beat += 1
-        self._clock.advance(_BEAT_S)
+        self.ticks += 1
+        self.clock.advance(_BEAT_S)
         began = time.thread_time()
-        step(self._root, self.size, self._beat)
+        step(self._root, self.size, self.ticks)
         self.stepping_s += time.thread_time() - began
         self._costs = {}
         if everything:
             self._runtime._judged_s = 0.0
-        now_s = self._clock.now().mono_s
+        now_s = self.clock.now().mono_s
         for loop in self._loops:
             if everything:  # without moving its grid
                 self._meter(("loop", ""), loop._cycle)
@@ -186,7 +187,7 @@ class Daemon:
 
     def forget_commands(self) -> None:
         """Drop the list of commands that the recorded machine was asked to run: it grows, and no daemon has it."""
-        self._commands.asked.clear()
+        self.commands.asked.clear()
 
     def warm_up(self, beats: int = 75) -> None:
         """Run until every slow group has run twice and each ring is full."""
