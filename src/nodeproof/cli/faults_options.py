@@ -37,6 +37,13 @@ def _inject(parser: argparse.ArgumentParser) -> None:
     _output(parser)
 
 
+def _redeliver(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--subscription", metavar="ID", help="only to this one (default: to all)")
+    parser.add_argument(
+        "--number", action="append", type=int, metavar="N", help="only the event of this number; may be repeated (default: all)"
+    )
+
+
 FAULT_ACTIONS: dict[str, tuple[str, Add, str]] = {
     "active": (
         "what is broken now; exit 0 nothing, 1 warnings, 2 critical ones, 3 it cannot be told",
@@ -49,6 +56,12 @@ FAULT_ACTIONS: dict[str, tuple[str, Add, str]] = {
     "hold": ("keep it standing, whatever is read, until it is released or cleared", _fault, "nodeproof faults hold f12"),
     "release": ("let it end as it would have", _fault, "nodeproof faults release f12"),
     "clear": ("end it: for what the kernel told and what can no longer be read", _fault, "nodeproof faults clear f12"),
+    "dead": ("events that subscribers did not take and that were given up", _output, "nodeproof faults dead"),
+    "redeliver": (
+        "send events that were given up once more; exit 1 when there are none",
+        _redeliver,
+        "nodeproof faults redeliver --number 17",
+    ),
     "inject": (
         "a drill: pretend a fault, prove that everybody who should be told is told, and end it",
         _inject,

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nodeproof import __version__
+from nodeproof.cli.common_options import add_config, add_root
 from nodeproof.cli.stress_options import add_stress
 from nodeproof.cli.table import printable_lines
 
@@ -21,6 +22,8 @@ _TABLE_OR_JSON = ("table", "json")
 
 
 _COLUMNS = 80
+_LOOKING = frozenset({"up", "daemon", "collect", "health", "list", "explain", "doctor", "config", "web"})
+"""Commands that look at the machine themselves; the others ask a daemon, or read what one has left."""
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -92,23 +95,16 @@ def _config(parser: argparse.ArgumentParser) -> None:
     _output(parser, *_TABLE_OR_JSON, default="table")
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-c", "-config", "--config", metavar="FILE", help="configuration file (default: see docs/config.md)")
-    parser.add_argument(
-        "--root", default="/", metavar="DIR", help="root of the machine to observe, /host in a container (default: /)"
-    )
-
-
 def _stress(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
-    add_stress(parser, _common, lambda action: _lazily(f"stress_{action}"))
+    add_stress(parser, add_config, lambda action: _lazily(f"stress_{action}"))
 
 
 def _faults(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
     from nodeproof.cli.faults_options import add_faults  # noqa: PLC0415 - only for this command
 
-    add_faults(parser, _common, lambda action: _lazily(f"faults_{_FAULT_MODULES.get(action, action)}"))
+    add_faults(parser, add_config, lambda action: _lazily(f"faults_{_FAULT_MODULES.get(action, action)}"))
 
 
 _FAULT_MODULES = dict.fromkeys(("ack", "hold", "release", "clear"), "order")
@@ -118,7 +114,7 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
     from nodeproof.cli.bench_options import add_bench  # noqa: PLC0415 - only for this command
 
-    add_bench(parser, _common, lambda action: _lazily(f"bench_{action}"))
+    add_bench(parser, add_config, lambda action: _lazily(f"bench_{action}"))
 
 
 def _assets(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +135,9 @@ _DEPLOY_MODULES = dict.fromkeys(("plan", "up", "status", "doctor", "down"), "sit
 
 
 def _web(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-addr", "--address", metavar="HOST:PORT", help="where to listen (default: web.address)")
+    parser.add_argument(
+        "-addr", "--addr", "--address", dest="address", metavar="HOST:PORT", help="where to listen (default: web.address)"
+    )
     parser.add_argument("-snapshot-dir", "--snapshot-dir", metavar="DIR", help="files to serve (default: snapshot.dir)")
 
 
@@ -316,7 +314,9 @@ def make_parser(only: str = "") -> argparse.ArgumentParser:
         )
         command.set_defaults(command=name, parser=command)
         if module:
-            _common(command)
+            add_config(command)
+            if name in _LOOKING:
+                add_root(command)
             command.set_defaults(run=_lazily(module))
         add_options(command)
     return parser

@@ -2,19 +2,21 @@
 
 from nodeproof.cli.table import print_table
 from nodeproof.clock import rfc3339_parse
-from nodeproof.model.health import ComponentScore, Finding, HealthScore
+from nodeproof.health.grades import verdict
+from nodeproof.model.health import ComponentScore, Finding, Grade, HealthScore
 
 __all__ = ["print_health"]
 
 _BAR = 30
 _ORDER = ("cpu", "memory", "disk", "gpu", "npu", "network", "chassis")
 _CLOSING = {
-    "Excellent": "[OK]    Everything that could be read is in order.",
-    "Good": "[NOTE]  In good order, with something to look at.",
-    "Warning": "[WARN]  Something needs attention.",
-    "Critical": "[CRIT]  Do not trust this node until it has been looked at.",
-    "Unknown": "[????]  Too little could be read for a verdict; see: nodeproof doctor",
+    "sound": "[OK]    SOUND: everything that could be read is in order.",
+    "warning": "[WARN]  WARNING: something needs attention.",
+    "critical": "[CRIT]  CRITICAL: do not trust this node until it has been looked at.",
+    "unknown": "[????]  UNKNOWN: too little could be read for a verdict; see: nodeproof doctor",
 }
+"""By the word that ``nodeproof check`` has for it: a grade alone may be Good with a warning that stands."""
+_NOTE = "[NOTE]  SOUND: nothing needs attention now, but points were lost or not all could be read."
 
 
 def print_health(health: HealthScore) -> None:
@@ -52,7 +54,12 @@ def print_health(health: HealthScore) -> None:
             ("Component", "Concern", "State", "Reason", "Remedy"),
             [(one.component, one.concern, str(one.state), one.reason, one.remedy) for one in health.unknown],
         )
-    print(f"\n  {_CLOSING[str(health.grade)]}")
+    print(f"\n  {_closing(health)}")
+
+
+def _closing(health: HealthScore) -> str:
+    word = verdict(health).word
+    return _NOTE if word == "sound" and health.grade is not Grade.EXCELLENT else _CLOSING[word]
 
 
 def _judged(finding: Finding) -> str:

@@ -7,14 +7,16 @@ from nodeproof.cli import told as say
 from nodeproof.cli.options import load_config
 from nodeproof.cli.told import read_by_a_program
 from nodeproof.config.schema import Config
+from nodeproof.errors import UsageError
 from nodeproof.runs.ports import Switches
 from nodeproof.stress.facade import StressFacade
 from nodeproof.stress.manager import Manager
 from nodeproof.stress.runner.place import SOCKET_VARIABLE, may_own
-from nodeproof.stress.settings import StressSettings
+from nodeproof.stress.selection import no_item
+from nodeproof.stress.settings import BENCHMARKS, StressSettings
 from nodeproof.stress.sizing import Plan
 
-__all__ = ["as_json", "complain", "make_manager", "manager_of", "owner_of", "plan_of", "told"]
+__all__ = ["as_json", "complain", "item_name", "make_manager", "manager_of", "owner_of", "plan_of", "told"]
 
 
 def make_manager(options: argparse.Namespace) -> StressFacade:
@@ -49,6 +51,14 @@ def manager_of(config: Config, variables: Mapping[str, str]) -> Manager:
 def plan_of(options: argparse.Namespace) -> Plan:
     """The plan asked for."""
     return Plan(options.plan)
+
+
+def item_name(text: str) -> str:
+    """The item that ``text`` names. Raises UsageError where there is none of that name."""
+    name = text.strip().lower()
+    if name not in BENCHMARKS:
+        raise UsageError(no_item(name))
+    return name
 
 
 def as_json(options: argparse.Namespace) -> bool:

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable
 
+from nodeproof.cli.common_options import add_root
+
 __all__ = ["STRESS_ACTIONS", "Add", "Options", "add_stress"]
 
 Options = argparse.Namespace
@@ -64,6 +66,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(parser: argparse.ArgumentParser) -> None:
+    add_root(parser)
     parser.add_argument("names", nargs="*", metavar="NAME", help="stream, hpl or hpcg (default: all)")
     parser.add_argument("--ranks", type=int, default=0, metavar="N", help="MPI processes (default: 1)")
     _plan(parser)

@@ -145,18 +145,22 @@ def size_bytes(value: Value) -> int:
     return int(digits) * _SIZE_UNITS[unit]
 
 
-def address(value: Value) -> str:
-    """``host:port`` with a numeric address, ``localhost`` or nothing (every interface) for the host."""
-    found = text(value)
-    host, colon, port = found.rpartition(":")
-    if not colon or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise ValueError(f"{found!r} is no address; write 127.0.0.1:19320")
-    bare = host.removeprefix("[").removesuffix("]")
-    if bare not in {"", "localhost", "127.0.0.1", "0.0.0.0"}:  # noqa: S104 - an address to judge, not one to bind
-        import ipaddress  # noqa: PLC0415 - a megabyte, and 2 ms, that most configurations do not need
+def address(example: str) -> Check[str]:
+    """``host:port`` with a numeric address, ``localhost`` or nothing (every interface) for the host; ``example`` is one."""
 
-        try:
-            ipaddress.ip_address(bare)
-        except ValueError:
-            raise ValueError(f"{host!r} is no IP address; write 127.0.0.1 or [::1]") from None
-    return found
+    def check(value: Value) -> str:
+        found = text(value)
+        host, colon, port = found.rpartition(":")
+        if not colon or not port.isdecimal() or not 0 <= int(port) <= 65535:
+            raise ValueError(f"{found!r} is no address; write {example}")
+        bare = host.removeprefix("[").removesuffix("]")
+        if bare not in {"", "localhost", "127.0.0.1", "0.0.0.0"}:  # noqa: S104 - an address to judge, not one to bind
+            import ipaddress  # noqa: PLC0415 - a megabyte, and 2 ms, that most configurations do not need
+
+            try:
+                ipaddress.ip_address(bare)
+            except ValueError:
+                raise ValueError(f"{host!r} is no IP address; write 127.0.0.1 or [::1]") from None
+        return found
+
+    return check

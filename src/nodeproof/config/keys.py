@@ -135,7 +135,9 @@ SCHEMA = Section(
         "exporter": Section(
             {
                 "enabled": Key(fields.boolean, "Whether it listens."),
-                "address": Key(fields.address, "Where it listens; a taken port is an error, never another port."),
+                "address": Key(
+                    fields.address("127.0.0.1:19320"), "Where it listens; a taken port is an error, never another port."
+                ),
                 "naming": Key(
                     fields.one_of("nodeproof", "catmonitor"),
                     "Metric names: ours in base units, or the reference's for its dashboards.",
@@ -150,7 +152,7 @@ SCHEMA = Section(
             {
                 "enabled": Key(fields.boolean, "Whether nodeproof up serves the page; nodeproof daemon never does."),
                 "address": Key(
-                    fields.address,
+                    fields.address("127.0.0.1:9527"),
                     "Where it listens; beyond loopback only with token_file, tls_cert and tls_key. A taken port is an error.",
                 ),
                 "allowed_hosts": Key(
@@ -182,8 +184,12 @@ SCHEMA = Section(
                     fields.absolute_path, "Directory of the faults and their log; faults below storage.data_dir if not set."
                 ),
                 "rest_addr": Key(
-                    fields.address,
+                    fields.address("127.0.0.1:19321"),
                     "Where it listens. It knows no tokens: an address beyond loopback is narrowed to loopback, on its port.",
+                ),
+                "operators": Key(
+                    fields.listing(fields.text),
+                    "Users, and %groups, who may subscribe and hand events in, beside root and the user of the daemon.",
                 ),
                 "webhook_timeout": Key(fields.duration(0.1, 60.0, zero_is=5.0), "Limit of one delivery."),
                 "webhook_retry": Key(

@@ -101,6 +101,8 @@ class FaultsubConfig(msgspec.Struct, frozen=True):
     webhook_give_up_s: float = 72 * 3600.0
     webhook_allow: tuple[str, ...] = ()
     """Private addresses, networks and names that may be sent to."""
+    operators: tuple[str, ...] = ()
+    """Who may subscribe and hand events in, beside root and the daemon's own user."""
     allowed_hosts: tuple[str, ...] = ()
     event_buffer: int = 1024
     rules: dict[str, bool] = {}

@@ -78,6 +78,7 @@ class FaultWatch:
             boot_id=self._boot_id,
             settings=DeliverySettings(settings.webhook_timeout_s, settings.webhook_retry, settings.webhook_give_up_s),
             buffer=settings.event_buffer,
+            operators=settings.operators,
             webhook_allow=settings.webhook_allow,
             allowed_hosts=settings.allowed_hosts,
         )

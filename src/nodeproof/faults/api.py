@@ -1,8 +1,9 @@
 """The REST interface of the faults: routes and bodies of the reference (observe.md 7.4), and a few more.
 
-Who may call it: whoever reaches the address, which is always one of this machine. A browser on a foreign page is kept out: its
-requests carry an ``Origin`` of its own, or say that they are cross-site, and a body must call itself JSON, which such a page
-cannot send without asking first.
+Who may call it: whoever reaches the address, which is always one of this machine, may read what is broken and what happened.
+Subscriptions, and whatever changes something, are for root, the user of the daemon and those in ``faultsub.operators``: the
+kernel tells whose end of a connection it is. A browser on a foreign page is kept out: its requests carry an ``Origin`` of their
+own, or say that they are cross-site, and a body must call itself JSON, which such a page cannot send without asking first.
 """
 
 import re
@@ -23,10 +24,12 @@ from nodeproof.faults.views import active_fault, by_card, known_types
 from nodeproof.host.http_request import Request
 from nodeproof.host.http_server import Response
 from nodeproof.host.listen import LOOPBACK_NAMES, is_ip
+from nodeproof.host.socket_holder import uid_of_connection
+from nodeproof.host.users import UserList, user_name
 from nodeproof.model.event import Severity
 from nodeproof.model.fault import Change, FaultClass, FaultEvent, Subscription
 
-__all__ = ["MOST_BODY_BYTES", "FaultApi", "Ingest"]
+__all__ = ["MOST_BODY_BYTES", "FaultApi", "Ingest", "Redelivery"]
 
 MOST_BODY_BYTES = 64 * 1024
 _T = TypeVar("_T")
@@ -57,6 +60,13 @@ class Ingest(msgspec.Struct, frozen=True, kw_only=True):
     recovered: bool = False
 
 
+class Redelivery(msgspec.Struct, frozen=True):
+    """Which dead letters are to be sent once more."""
+
+    sequences: list[int] | None = None
+    """Numbers of their events; None = all."""
+
+
 class _Shown(Subscription, frozen=True, kw_only=True):
     """A subscription, and how it fares."""
 
@@ -74,9 +84,11 @@ class FaultApi:
         deliverer: Deliverer,
         *,
         buffer: int,
+        operators: UserList,
         allowed_hosts: Collection[str] = (),
     ) -> None:
         """``buffer``: how many of the newest events can be asked for."""
+        self._operators = operators
         self._desk = desk
         self._subscriptions = subscriptions
         self._deliverer = deliverer
@@ -95,7 +107,7 @@ class FaultApi:
 
     def answer(self, request: Request) -> Response:
         """One request."""
-        refusal = self._refuse(request)
+        refusal = self._refuse(request) or self._keep_out(request)
         if refusal is not None:
             return refusal
         methods = self._routes.get(request.path) or self._below(unquote(request.path))
@@ -121,6 +133,17 @@ class FaultApi:
             return _problem(415, "send application/json")
         return None
 
+    def _keep_out(self, request: Request) -> Response | None:
+        """Who may only read, from what is not his to read or change."""
+        if request.method in {"GET", "HEAD"} and not unquote(request.path).startswith(_SUBSCRIPTIONS):
+            return None
+        uid = None if request.ends is None else uid_of_connection(*request.ends)
+        if uid is None:
+            return _problem(403, "it cannot be told which user of this machine asks; ask from the node itself")
+        if not self._operators.has(uid):
+            return _problem(403, f"{user_name(uid)} may not do this; faultsub.operators may name that user, or a group with a %")
+        return None
+
     def _own(self, origin: str) -> bool:
         if not origin:
             return True
@@ -135,6 +158,8 @@ class FaultApi:
                 return {"GET": lambda _: self._one(identity), "DELETE": lambda _: self._delete(identity)}
             if rest == "dead-letters":
                 return {"GET": lambda _: self._dead(identity)}
+            if rest == "redeliver":
+                return {"POST": lambda request: self._redeliver(identity, request)}
         if path.startswith("/faultsub/faults/"):
             identity, _, verb = path.removeprefix("/faultsub/faults/").partition("/")
             if verb in _ORDERS:
@@ -206,9 +231,15 @@ class FaultApi:
             return _problem(404, f"no subscription {identity[:80]!r}")
         return _json(200, self._deliverer.dead_letters(identity))
 
+    def _redeliver(self, identity: str, request: Request) -> Response:
+        if self._subscriptions.get(identity) is None:
+            return _problem(404, f"no subscription {identity[:80]!r}")
+        wish = _decoded(request, Redelivery) if request.body else Redelivery()
+        return _json(202, {"sequences": self._deliverer.redeliver(identity, wish.sequences)})
+
 
 def _not_here(identity: str, verb: str) -> Response:
-    """An operator's word is given by who may write into the daemon's directory: a port cannot tell local users apart."""
+    """An operator's word is given by who may write into the daemon's directory, and stands there with his name."""
     return _problem(403, f"on the node itself: nodeproof faults {verb} {identity[:80]}")
 
 

@@ -11,30 +11,32 @@ import contextlib
 import logging
 import os
 import random
+import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from nodeproof.clock import Clock, rfc3339
 from nodeproof.errors import WriteError
+from nodeproof.faults.dead_letters import DeadLetter, DeadLetterFile
 from nodeproof.faults.journal import oldest_sequence, read_journal
 from nodeproof.faults.selection import Debounce, wants
 from nodeproof.faults.signing import signature
 from nodeproof.faults.subscriptions import Subscriptions, Targets, target_of
-from nodeproof.host.atomic import replace_file, store_file
+from nodeproof.host.atomic import replace_file
 from nodeproof.host.webhook_client import Answer, Target, Unreachable, post, resolve
 from nodeproof.model.fault import Delivery, FaultEvent, Subscription
 
-__all__ = ["DeadLetter", "Deliverer", "DeliverySettings", "Network", "Progress", "Transport"]
+__all__ = ["Deliverer", "DeliverySettings", "Network", "Progress", "Transport"]
 
 _log = logging.getLogger(__name__)
 _FOLDER = "deliveries"
 _FIRST_PAUSE_S = 1.0
 _LAST_PAUSE_S = 300.0
-_MOST_DEAD = 1000
 _MOST_HELD = 256
+_OWNED = re.compile(r"(sub-[0-9a-f]{32})(\.dead)?\.json")
 _GONE = 410
 _STOP_S = 2.0
 _encoder = msgspec.json.Encoder()
@@ -93,17 +95,8 @@ class Progress(msgspec.Struct, omit_defaults=True):
     """Seconds since the epoch: the first failure since the last success; 0 = none."""
     held: list[FaultEvent] = []
     """Kept back by the debounce."""
-
-
-class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An event that was given up."""
-
-    at: str
-    reason: str
-    attempts: int
-    event: FaultEvent | None = None
-    lost: int = 0
-    """Entries that fell out of the log before they could be looked at; there is no ``event`` then."""
+    again: list[FaultEvent] = []
+    """Dead letters that somebody asked to have sent once more."""
 
 
 class Deliverer:
@@ -155,7 +148,7 @@ class Deliverer:
                 return
             wanted = {one.id: one for one in self.subscriptions.all() if one.delivery is Delivery.WEBHOOK}
             for known in self._posts.keys() - wanted.keys():
-                self._posts.pop(known).retire()
+                self._posts.pop(known).dismiss()
             for identity, subscription in wanted.items():
                 postman = self._posts.get(identity)
                 if postman is None:
@@ -180,7 +173,36 @@ class Deliverer:
 
     def dead_letters(self, subscription_id: str) -> list[DeadLetter]:
         """What was given up, the newest last."""
-        return _read_dead(os.path.join(self.directory, _FOLDER, f"{subscription_id}.dead.json"))
+        return DeadLetterFile(self._dead_path(subscription_id)).read()
+
+    def redeliver(self, subscription_id: str, numbers: Collection[int] | None = None) -> list[int]:
+        """Send dead letters once more: those of these numbers, None = all. The numbers of the events that will be.
+
+        They come before whatever waits, and are dead letters again when they are given up again.
+        """
+        with self._lock:
+            postman = self._posts.get(subscription_id)
+        if postman is None:
+            return []
+        buried = [one.event.sequence for one in self.dead_letters(subscription_id) if one.event is not None]
+        chosen = sorted({number for number in buried if numbers is None or number in numbers})
+        if chosen:
+            postman.take_back(chosen)
+        return chosen
+
+    def forget_strangers(self) -> None:
+        """Remove what was kept for subscriptions that are gone. Not to be called when they could not be read."""
+        known = {one.id for one in self.subscriptions.all()}
+        folder = os.path.join(self.directory, _FOLDER)
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                owner = _OWNED.fullmatch(name)
+                if owner is not None and owner[1] not in known:
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(folder, name))
+
+    def _dead_path(self, subscription_id: str) -> str:
+        return os.path.join(self.directory, _FOLDER, f"{subscription_id}.dead.json")
 
 
 class _Postman:
@@ -192,14 +214,14 @@ class _Postman:
         self._target = target_of(subscription.endpoint)
         self._secret, after = office.subscriptions.served(subscription.id)
         self._path = os.path.join(office.directory, _FOLDER, f"{subscription.id}.json")
-        self._dead_path = os.path.join(office.directory, _FOLDER, f"{subscription.id}.dead.json")
+        self._dead = DeadLetterFile(os.path.join(office.directory, _FOLDER, f"{subscription.id}.dead.json"))
         kept = _read_progress(self._path)
         self.progress = kept or Progress(place=after)
         # On the same boot everything this file says was seen by us: one event at most was under way. After a power failure the
         # file may be an older one, and any of the events that were there may have been sent.
         self._doubt_one = kept is not None and kept.boot_id == office.boot_id
         self._doubt_through = 0 if kept is None or self._doubt_one else office.in_doubt_through
-        self._doubted = {event.sequence for event in self.progress.held}
+        self._doubted = {event.sequence for event in (*self.progress.held, *self.progress.again)}
         # A log that was taken away begins anew, with numbers that we are beyond.
         self.progress.place = min(self.progress.place, max(after, office.in_doubt_through))
         self._debounce = Debounce(subscription.debounce_ms / 1000.0, self.progress.held)
@@ -207,6 +229,9 @@ class _Postman:
         self._bell = threading.Event()
         self._retired = threading.Event()
         self._thread: threading.Thread | None = None
+        self._wanted: set[int] = set()
+        """Dead letters to be taken back, by the number of their event."""
+        self._dismissed = False
         if kept is None:
             self._store()  # what is sent from now on may be sent again by another process, which must know
 
@@ -223,6 +248,26 @@ class _Postman:
         self._retired.set()
         self._bell.set()
 
+    def dismiss(self) -> None:
+        """Work no more, and leave nothing behind: there is no such subscription any more."""
+        with self._lock:
+            self._dismissed = True
+            idle = self._thread is None
+        self.retire()
+        if idle:
+            self._leave_nothing()
+
+    def _leave_nothing(self) -> None:
+        self._dead.forget()
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+    def take_back(self, numbers: Collection[int]) -> None:
+        """Send the dead letters with these events once more."""
+        with self._lock:
+            self._wanted |= set(numbers)
+        self.wake()
+
     def join(self, limit_s: float) -> None:
         """Wait for the end of what is under way."""
         thread = self._thread
@@ -235,19 +280,24 @@ class _Postman:
                 self._bell.clear()
                 self._serve()
                 with self._lock:
-                    if not self._bell.is_set():
+                    if not self._bell.is_set() and not self._dismissed:
                         self._thread = None
                         return
         except Exception:  # noqa: BLE001 - a thread that dies of a bug is begun anew with the next event
             _log.exception("webhook %s: nothing more is delivered to it until the next event", self._subscription.id)
         with self._lock:
             self._thread = None
+            dismissed = self._dismissed
+        if dismissed:
+            self._leave_nothing()
 
     def _serve(self) -> None:
         """Deliver everything that is there, and what the debounce kept back, in its time."""
         while not self._retired.is_set():
+            self._send_again()
             for event in self._events():
                 self._deal_with(event)
+                self._send_again()
                 if self._retired.is_set():
                     return
             due_s = self._debounce.next_due_s()
@@ -263,6 +313,23 @@ class _Postman:
             if held is not None and self._deliver(held):
                 self._debounce.told(held, self._office.clock.now().mono_s)
                 self._store()
+
+    def _send_again(self) -> None:
+        """Send the dead letters that somebody asked for."""
+        with self._lock:
+            wanted, self._wanted = self._wanted, set()
+        if wanted:
+            letters = [one.event for one in self._dead.read() if one.event is not None and one.event.sequence in wanted]
+            self._doubted |= wanted
+            self.progress.again += letters
+            self.progress.dead -= len(letters)
+            # In this order: whoever ends between the two has them sent twice, and never loses them.
+            if self._store():
+                self._rewrite(lambda: self._dead.drop(wanted))
+        while self.progress.again and self._deliver(self.progress.again[0]):
+            del self.progress.again[0]
+            self.progress.attempts = 0
+            self._store()
 
     def _events(self) -> Iterator[FaultEvent]:
         """Events after our place, as far as they are on the disk."""
@@ -293,13 +360,16 @@ class _Postman:
         self.progress.attempts = 0
         self._store()
 
-    def _store(self) -> None:
+    def _store(self) -> bool:
+        """Keep how far it got; whether that is kept."""
         self.progress.boot_id = self._office.boot_id
         self.progress.held = self._debounce.held
         try:
             replace_file(self._path, _encoder.encode(self.progress))
         except WriteError as error:
             _log.error("webhook %s: how far it got is not kept: %s", self._subscription.id, error)
+            return False
+        return True
 
     def _deliver(self, event: FaultEvent) -> bool:
         """Send until the receiver has it or it is given up; False when we are to end before."""
@@ -377,12 +447,14 @@ class _Postman:
         self._store()
 
     def _bury(self, letter: DeadLetter) -> None:
-        letters = [*_read_dead(self._dead_path), letter][-_MOST_DEAD:]
         _log.error("webhook %s: given up: %s", self._subscription.id, letter.reason)
+        self._rewrite(lambda: self._dead.bury(letter))
+
+    def _rewrite(self, act: Callable[[], None]) -> None:
         try:
-            store_file(self._dead_path, _encoder.encode(letters))
+            act()
         except WriteError as error:
-            _log.error("webhook %s: a dead letter is not kept: %s", self._subscription.id, error)
+            _log.error("webhook %s: its dead letters are not kept: %s", self._subscription.id, error)
 
     def _now(self) -> str:
         return rfc3339(self._office.clock.now().wall_s)
@@ -392,9 +464,3 @@ def _read_progress(path: str) -> Progress | None:
     with contextlib.suppress(OSError, msgspec.MsgspecError), open(path, "rb") as file:
         return msgspec.json.decode(file.read(), type=Progress)
     return None
-
-
-def _read_dead(path: str) -> list[DeadLetter]:
-    with contextlib.suppress(OSError, msgspec.MsgspecError), open(path, "rb") as file:
-        return msgspec.json.decode(file.read(), type=list[DeadLetter])
-    return []

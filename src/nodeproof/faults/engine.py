@@ -95,6 +95,8 @@ class Engine:
         self._quiet_since: dict[tuple[str, str], float] = {}
         self._told: OrderedDict[tuple[str, str], _Told] = OrderedDict()
         self._counted: OrderedDict[tuple[str, str], deque[tuple[float, int]]] = OrderedDict()
+        self._ended: OrderedDict[tuple[str, str], float] = OrderedDict()
+        """When a fault of the kernel log ended: a count that goes on since before does not make the next one older."""
         self._tokens, self._tokens_s = float(_BURST), at.mono_s
         for fault in list(self.active.values()):
             self._resume(fault, at)
@@ -213,11 +215,20 @@ class Engine:
         fault = self.active.get(key)
         if fault is None:
             fault = _from_kernel(rule, device, whole)
-            self._begin(msgspec.structs.replace(fault, labels=card_at(rule.component, device, self.cards)), happened_s)
+            began_s = at.wall_s - max(0.0, at.mono_s - self._first_s(rule, key, whole))
+            known = card_at(rule.component, device, self.cards)
+            self._begin(msgspec.structs.replace(fault, labels=known, since=rfc3339(began_s)), happened_s)
         elif _RANK[rule.severity] > _RANK[fault.severity]:
             self._worsen(fault, rule.severity, whole.event.message, at)
         else:
             self._put(msgspec.structs.replace(fault, last=rfc3339(happened_s), count=max(fault.count, whole.count), over=False))
+
+    def _first_s(self, rule: KernelRule, key: tuple[str, str], whole: CoalescedEvent) -> float:
+        """Seconds since boot of the first line that belongs to a fault which begins now."""
+        first_s = whole.first_s
+        if rule.least > 1 and first_s < whole.last_s - rule.window_s:
+            first_s = self._counted[key][0][0]
+        return first_s if first_s > self._ended.get(key, -1.0) else whole.last_s
 
     def _entry(self, rule: KernelRule, device: str, whole: CoalescedEvent, happened_s: float, at: Instant) -> None:
         """Write of what is no state: the first one, then ever more seldom, each with the count until then."""
@@ -333,9 +344,7 @@ class Engine:
             self.dropped += 1
             return fault
         event = self._say(fault, Change.SET, happened_s, fault_id=f"f{self.sequence + 1}")
-        fault = msgspec.structs.replace(
-            fault, fault_id=event.fault_id, event_id=event.event_id, since=event.timestamp, boot_id=self._boot_id
-        )
+        fault = msgspec.structs.replace(fault, fault_id=event.fault_id, event_id=event.event_id, boot_id=self._boot_id)
         self._put(fault)
         return fault
 
@@ -354,6 +363,10 @@ class Engine:
     def _end(self, fault: Fault, at: Instant, why: str, note: Mapping[str, str] = {}) -> None:
         del self.active[fault.key]
         self._quiet_since.pop(fault.key, None)
+        if fault.origin is Origin.KERNEL:
+            self._ended[fault.key] = at.mono_s
+            if len(self._ended) > _MOST_TOLD:
+                self._ended.popitem(last=False)
         detail = {"cleared_by": why, **{key: text for key, text in note.items() if text}}
         self._say(fault, Change.CLEARED, at.wall_s, detail)
 
@@ -397,6 +410,7 @@ class Engine:
             count=fault.count,
             drill=fault.drill,
             verified=verified,
+            since=fault.since,
         )
         self.said.append(event)
         return event
@@ -482,7 +496,7 @@ def _from_event(event: FaultEvent) -> Fault:
         severity=event.severity,
         message=event.message,
         action=event.action,
-        since=event.timestamp,
+        since=event.since or event.timestamp,
         clears_when="an operator's word, or its rule",
         origin=Origin.DRILL if event.drill else Origin.KERNEL if event.rule.partition(".")[0] in _OF_KERNEL else Origin.READING,
         boot_id=event.boot_id,

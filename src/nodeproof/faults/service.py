@@ -5,13 +5,14 @@ import os
 from collections.abc import Collection
 
 from nodeproof.clock import Clock, rfc3339
-from nodeproof.errors import RecordError, WriteError
+from nodeproof.errors import RecordError, UsageError, WriteError
 from nodeproof.faults.api import MOST_BODY_BYTES, FaultApi
 from nodeproof.faults.delivery import Deliverer, DeliverySettings
 from nodeproof.faults.desk import FaultDesk
 from nodeproof.faults.subscriptions import Subscriptions, Targets
 from nodeproof.host.atomic import store_file
 from nodeproof.host.http_server import HttpServer, ServerLimits
+from nodeproof.host.users import UserList
 
 __all__ = ["KEY_FILE", "FaultService"]
 
@@ -36,10 +37,14 @@ class FaultService:
         boot_id: str,
         settings: DeliverySettings,
         buffer: int,
+        operators: Collection[str] = (),
         webhook_allow: Collection[str] = (),
         allowed_hosts: Collection[str] = (),
     ) -> None:
-        """Nothing listens yet. Raises UsageError for an address that is none."""
+        """Nothing listens yet. Raises UsageError for an address that is none, and for an operator that this machine has not.
+
+        ``operators``: who may subscribe and hand events in, beside root and this process's own user.
+        """
         self._desk = desk
         targets = Targets(webhook_allow)
         self._subscriptions = Subscriptions(desk.directory, targets, lambda: rfc3339(clock.now().wall_s))
@@ -53,9 +58,23 @@ class FaultService:
             written=lambda: desk.written,
             settings=settings,
         )
-        api = FaultApi(desk, self._subscriptions, self._deliverer, buffer=buffer, allowed_hosts=allowed_hosts)
+        api = FaultApi(
+            desk,
+            self._subscriptions,
+            self._deliverer,
+            buffer=buffer,
+            operators=_operators(operators),
+            allowed_hosts=allowed_hosts,
+        )
         self.server = HttpServer(
-            [address], {}, allowed_hosts=allowed_hosts, limits=_LIMITS, remedy=_REMEDY, otherwise=api.answer, methods=_METHODS
+            [address],
+            {},
+            allowed_hosts=allowed_hosts,
+            limits=_LIMITS,
+            remedy=_REMEDY,
+            otherwise=api.answer,
+            methods=_METHODS,
+            with_ends=True,
         )
 
     def start(self) -> None:
@@ -68,6 +87,7 @@ class FaultService:
             self._deliverer.node_key = os.urandom(_KEY_BYTES)
         try:
             self._subscriptions.load()
+            self._deliverer.forget_strangers()
         except RecordError as error:
             _log.error("%s", error)
         self._deliverer.start()
@@ -78,6 +98,13 @@ class FaultService:
         self._desk.listeners.clear()
         self.server.stop()
         self._deliverer.stop()
+
+
+def _operators(names: Collection[str]) -> UserList:
+    try:
+        return UserList(names)
+    except UsageError as error:
+        raise UsageError(f"faultsub.operators: {error}") from None
 
 
 def _node_key(directory: str) -> bytes:

@@ -26,7 +26,7 @@ class ActiveFault(FaultEvent, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def active_fault(fault: Fault) -> ActiveFault:
-    """``fault`` as it stands."""
+    """``fault`` as it stands; its time is that of its beginning."""
     card = card_id(fault.component, fault.labels)
     return ActiveFault(
         event_id=fault.event_id,
@@ -50,6 +50,7 @@ def active_fault(fault: Fault) -> ActiveFault:
         action=fault.action,
         count=fault.count,
         drill=fault.drill,
+        since=fault.since,
         origin=fault.origin,
         clears_when=fault.clears_when,
         last=fault.last,

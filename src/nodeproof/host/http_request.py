@@ -3,11 +3,13 @@
 import re
 from typing import NamedTuple
 
-__all__ = ["MAX_HEAD_BYTES", "BadRequest", "Request", "parse_head", "quality"]
+__all__ = ["MAX_HEAD_BYTES", "BadRequest", "Ends", "Request", "parse_head", "quality"]
 
 MAX_HEAD_BYTES = 16 * 1024
 _MAX_FIELDS = 100
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+Ends = tuple[tuple[str, int], tuple[str, int]]
+"""Addresses of the client's and the server's end of a TCP connection."""
 _VERSION = re.compile(rb"HTTP/1\.[01]")
 _NOT_IN_HEAD = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -34,6 +36,8 @@ class Request(NamedTuple):
     body_bytes: int = 0
     """Length of the body that follows the head."""
     body: bytes = b""
+    ends: Ends | None = None
+    """Whose connection it came over, where the server was asked to tell."""
 
     def accepts_gzip(self) -> bool:
         """Whether the client asked for gzip."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from nodeproof.host.http_request import MAX_HEAD_BYTES, BadRequest, Request, parse_head
+from nodeproof.host.http_request import MAX_HEAD_BYTES, BadRequest, Ends, Request, parse_head
 from nodeproof.host.listen import LOOPBACK_NAMES, bind, is_ip, is_loopback, parse_address
 
 __all__ = ["Handler", "HttpServer", "Response", "ServerLimits", "encode_response", "http_date"]
@@ -107,11 +107,14 @@ class HttpServer:
         remedy: str = "stop that process, or set another address",
         otherwise: Handler | None = None,
         methods: Collection[str] = ("GET", "HEAD"),
+        with_ends: bool = False,
     ) -> None:
         """``allowed_hosts``: names that requests may carry besides loopback names and IP addresses.
 
         ``remedy`` ends the message about an address that is taken. ``otherwise`` answers paths that are not among ``routes``.
+        ``with_ends``: handlers are told the addresses of both ends of a TCP connection.
         """
+        self._with_ends = with_ends
         self._addresses = [parse_address(address) for address in addresses]
         self._routes = routes
         self._limits = limits or ServerLimits()
@@ -265,13 +268,14 @@ class HttpServer:
         try:
             if connection.family != socket.AF_UNIX:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            conversation.run(partial(self._answer, check_host=check_host))
+            ends = _ends(connection) if self._with_ends and check_host else None
+            conversation.run(partial(self._answer, check_host=check_host, ends=ends))
         except OSError:
             pass  # the client has gone, or is too slow; nothing is owed to it
         finally:
             self._leave(connection)
 
-    def _answer(self, request: Request, *, check_host: bool) -> Response:
+    def _answer(self, request: Request, *, check_host: bool, ends: Ends | None) -> Response:
         if check_host and not self._meant(request.headers.get("host", "")):
             return Response(421, b"this server does not go by that name; add it to exporter.allowed_hosts\n")
         handler = self._routes.get(request.path, self._otherwise)
@@ -280,7 +284,7 @@ class HttpServer:
         if request.method not in self._methods:
             return Response(405, f"only {' and '.join(self._methods)}\n".encode(), headers=(("Allow", ", ".join(self._methods)),))
         try:
-            return handler(request)
+            return handler(request if ends is None else request._replace(ends=ends))
         except Exception as error:  # noqa: BLE001 - a handler's bug must not end the server
             problem = f"{request.path} could not be answered: {type(error).__name__}: {error}"
             if problem not in self._told:
@@ -407,6 +411,12 @@ class _Conversation:
             for _ in range(16):
                 if not self._connection.recv(65536):
                     return
+
+
+def _ends(connection: socket.socket) -> Ends:
+    """Raises OSError when the client has gone."""
+    client, server = connection.getpeername(), connection.getsockname()
+    return (client[0], client[1]), (server[0], server[1])
 
 
 def encode_response(response: Response, *, close: bool, with_body: bool) -> bytes:

@@ -1,23 +1,26 @@
 """Addresses to listen on: how they are written, bound, and who has them when they are taken."""
 
-import contextlib
 import errno
 import os
 import socket
-import stat
 
 from nodeproof.errors import AddressInUseError, UsageError
+from nodeproof.host.dead_socket import clear_dead_socket
 from nodeproof.host.socket_holder import holder_of_port, peer_of_socket
 
 __all__ = ["LOOPBACK_NAMES", "bind", "is_ip", "is_loopback", "parse_address"]
 
 LOOPBACK_NAMES = frozenset({"localhost", "localhost."})
 _BACKLOG = 64
+_EXAMPLE = "127.0.0.1:19320, [::1]:19320 or unix:/run/nodeproof/metrics.sock"
 _SOCKET_MODE = 0o660
 
 
-def parse_address(text: str) -> tuple[str, int] | str:
-    """``127.0.0.1:19320``, ``[::1]:19320`` or ``:19320`` as host and port; ``unix:/path`` as a path. Raises UsageError."""
+def parse_address(text: str, example: str = _EXAMPLE) -> tuple[str, int] | str:
+    """``127.0.0.1:19320``, ``[::1]:19320`` or ``:19320`` as host and port; ``unix:/path`` as a path.
+
+    Raises UsageError, with the ``example`` of what the program that listens would take.
+    """
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path.startswith("/"):
@@ -25,7 +28,7 @@ def parse_address(text: str) -> tuple[str, int] | str:
         return path
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"{text!r} is no address; write 127.0.0.1:19320, [::1]:19320 or unix:/run/nodeproof/metrics.sock")
+        raise UsageError(f"{text!r} is no address; write {example}")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
@@ -82,19 +85,15 @@ def _bind_port(host: str, port: int, remedy: str) -> socket.socket:
 
 
 def _bind_path(path: str, remedy: str) -> socket.socket:
-    holder = peer_of_socket(path)
-    if holder:
-        raise AddressInUseError(f"unix:{path}", holder, remedy)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with contextlib.suppress(FileNotFoundError):
-            # Left by a process that has gone; anything but a socket is somebody's file.
-            if stat.S_ISSOCK(os.lstat(path).st_mode):
-                os.unlink(path)
-        listener.bind(path)
-        os.chmod(path, _SOCKET_MODE)
-        listener.listen(_BACKLOG)
+        if clear_dead_socket(path):
+            listener.bind(path)
+            os.chmod(path, _SOCKET_MODE)
+            listener.listen(_BACKLOG)
+            return listener
     except OSError as error:
         listener.close()
         raise UsageError(f"cannot listen on unix:{path}: {error.strerror or error}; {remedy}") from None
-    return listener
+    listener.close()
+    raise AddressInUseError(f"unix:{path}", peer_of_socket(path) or "a process that answers nobody", remedy)

@@ -6,8 +6,9 @@ import socket
 
 from nodeproof.host.users import user_name
 
-__all__ = ["holder_of_port", "peer_of_socket", "pids_of_port", "user_of_connection"]
+__all__ = ["holder_of_port", "peer_of_socket", "pids_of_port", "uid_of_connection", "user_of_connection"]
 
+_Address = tuple[str, int]
 _LISTEN = b"0A"
 """State TCP_LISTEN in /proc/net/tcp (Documentation/networking/proc_net_tcp.rst)."""
 
@@ -30,7 +31,7 @@ def peer_of_socket(path: str) -> str:
     """The process that listens on the Unix socket ``path``, in words; empty when nobody does."""
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        probe.settimeout(1.0)
+        probe.setblocking(False)
         probe.connect(path)
         # struct ucred: pid, uid, gid (unix(7)).
         credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -44,24 +45,34 @@ def peer_of_socket(path: str) -> str:
 
 def user_of_connection(host: str, port: int, root: str = "") -> str:
     """The user of this machine whose socket is bound to ``host`` and ``port``: who came over loopback. Empty when nobody is."""
-    table = "tcp6" if ":" in host else "tcp"
+    uid = uid_of_connection((host, port), root=root)
+    return "" if uid is None else user_name(uid)
+
+
+def uid_of_connection(client: _Address, server: _Address | None = None, root: str = "") -> int | None:
+    """The user of this machine who has the ``client``'s end of a TCP connection to ``server`` open; None when nobody has.
+
+    A socket that its program has closed belongs to nobody: the table calls its user 0 then, which is not root's doing.
+    """
+    table = "tcp6" if ":" in client[0] else "tcp"
     try:
-        wanted = b"%b:%04X" % (_kernel_text(host), port)
+        here, there = _kernel_text(client), None if server is None else _kernel_text(server)
         with open(f"{root}/proc/net/{table}", "rb") as lines:
             for line in lines:
                 fields = line.split()
-                if len(fields) > 9 and fields[1] == wanted:
-                    return user_name(int(fields[7]))
+                if len(fields) > 9 and fields[1] == here and there in {None, fields[2]} and fields[9] != b"0":
+                    return int(fields[7])
     except (OSError, ValueError):
-        return ""
-    return ""
+        return None
+    return None
 
 
-def _kernel_text(host: str) -> bytes:
-    """An address as the tables of the kernel have it: words of four bytes, in the byte order of the machine."""
+def _kernel_text(address: _Address) -> bytes:
+    """An address as the tables of the kernel have it: words of four bytes, in the byte order of the machine, and the port."""
+    host, port = address
     packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
     words = [packed[start : start + 4] for start in range(0, len(packed), 4)]
-    return b"".join(word[::-1] if _little_endian() else word for word in words).hex().upper().encode()
+    return b"%b:%04X" % (b"".join(word[::-1] if _little_endian() else word for word in words).hex().upper().encode(), port)
 
 
 def _little_endian() -> bool:

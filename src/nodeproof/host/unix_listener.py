@@ -4,20 +4,18 @@ A socket that somebody answers on is never taken over, a dead one is replaced, a
 a lock beside it, so that two programs which start at once do not both find it dead.
 """
 
-import errno
 import fcntl
 import os
 import socket
-import stat
 
 from nodeproof.errors import AddressInUseError, UsageError
+from nodeproof.host.dead_socket import clear_dead_socket
 from nodeproof.host.socket_holder import peer_of_socket
 
 __all__ = ["UnixListener"]
 
 _BACKLOG = 32
 _OTHERS = 0o007
-_PROBE_S = 1.0
 
 
 class UnixListener:
@@ -81,24 +79,11 @@ class UnixListener:
 
     def _clear_the_way(self) -> None:
         try:
-            facts = os.lstat(self.path)
-        except FileNotFoundError:
-            return
-        if not stat.S_ISSOCK(facts.st_mode):
-            raise UsageError(f"{self.path} is there and is no socket; it stays. Move it, or name another --socket")
-        if self._answers():
+            free = clear_dead_socket(self.path)
+        except FileExistsError:
+            raise UsageError(f"{self.path} is there and is no socket; it stays. Move it, or name another --socket") from None
+        if not free:
             raise self._taken()
-        os.unlink(self.path)
-
-    def _answers(self) -> bool:
-        """Whether a process listens. A backlog that is full is one, too: only a refusal proves that nobody does."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.settimeout(_PROBE_S)
-            try:
-                probe.connect(self.path)
-            except OSError as error:
-                return error.errno not in {errno.ECONNREFUSED, errno.ENOENT}
-        return True
 
     def _taken(self) -> AddressInUseError:
         holder = peer_of_socket(self.path) or "a process that is just starting"

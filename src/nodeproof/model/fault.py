@@ -143,6 +143,8 @@ class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """True = injected to try the alarm; nothing is broken."""
     verified: bool = True
     """False = no more than somebody's claim: a line of the kernel log that the kernel did not write, an event handed in."""
+    since: str = ""
+    """RFC 3339: when the fault began, by the first reading or line that led to it; empty for what is no state."""
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -158,7 +160,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     message: str
     action: str
     since: str
-    """RFC 3339."""
+    """RFC 3339: the first reading, or line of the kernel log, that led to it."""
     clears_when: str
     origin: Origin
     boot_id: str

@@ -81,7 +81,7 @@ class CheckStatus(StrEnum):
     WARN = "warn"
     FAIL = "fail"
     UNSUPPORTED = "unsupported"
-    """Only told by the program itself; an adapter that says so is refused."""
+    """The item is switched off, or this machine has not the hardware that it loads; a dispatcher that says so is refused."""
 
 
 class Initiator(StrEnum):
@@ -374,8 +374,11 @@ def job_status(items: list[Status]) -> Status:
 
 
 def doctor_status(items: list[DoctorItem], *, feature_enabled: bool) -> CheckStatus:
-    """Fails when the feature is off, nothing is enabled, or anything enabled is not available (stress.md 5.4)."""
-    enabled = [item for item in items if item.enabled]
+    """Fails when the feature is off, nothing is enabled, or anything enabled is not available (stress.md 5.4).
+
+    An item that nobody asked for, on a machine without the hardware for it, counts as switched off.
+    """
+    enabled = [item for item in items if item.enabled and item.status is not CheckStatus.UNSUPPORTED]
     sound = feature_enabled and enabled and all(item.available for item in enabled)
     return CheckStatus.PASS if sound else CheckStatus.FAIL
 

@@ -39,12 +39,19 @@ def check(settings: StressSettings, name: str, describe: Callable[[], ExecutionP
     except DescribeError as error:
         text = str(error)
         return Availability(name, enabled, available=False, message=text, status=CheckStatus.FAIL, profile_error=text)
-    if profile.preflight.status is CheckStatus.FAIL:
-        return Availability(name, enabled, available=False, message=_failures(profile), status=CheckStatus.FAIL, profile=profile)
-    if profile.preflight.status is CheckStatus.WARN:
-        text = profile.preflight.message
-        return Availability(name, enabled, available=True, message=text, status=CheckStatus.WARN, profile=profile)
-    return Availability(name, enabled, available=True, message="precheck passed", status=CheckStatus.PASS, profile=profile)
+    return _by_preflight(settings, name, profile, enabled=enabled)
+
+
+def _by_preflight(settings: StressSettings, name: str, profile: ExecutionProfile, *, enabled: bool) -> Availability:
+    status, text = profile.preflight.status, profile.preflight.message
+    if status is CheckStatus.UNSUPPORTED and settings.configured:
+        status = CheckStatus.FAIL  # whoever switched it on expects the hardware: that it cannot be seen is a fault then
+    elif status is CheckStatus.FAIL:
+        text = _failures(profile)
+    elif status is CheckStatus.PASS:
+        text = "precheck passed"
+    available = status in {CheckStatus.PASS, CheckStatus.WARN}
+    return Availability(name, enabled, available=available, message=text, status=status, profile=profile)
 
 
 def _switched_off(settings: StressSettings, name: str) -> str:
@@ -78,8 +85,9 @@ def path_fault(settings: StressSettings, name: str) -> str:
 
 
 def _failures(profile: ExecutionProfile) -> str:
-    """The reference's list of what failed, with the roll-up where it says more."""
+    """The reference's list of what failed, as far as the roll-up does not say it with its remedy, and the roll-up."""
+    rolled_up = profile.preflight.message
     parts = [f"{asset.name} ({asset.path}): {asset.message}" for asset in profile.assets if asset.status is CheckStatus.FAIL]
     if profile.mpi.status is CheckStatus.FAIL:
         parts.append(f"MPI: {profile.mpi.message}")
-    return "; ".join([*parts, profile.preflight.message])
+    return "; ".join([*(part for part in parts if part not in rolled_up), rolled_up])

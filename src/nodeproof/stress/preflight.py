@@ -149,7 +149,13 @@ def check_duration(least_seconds: float, timeout_seconds: float) -> Finding:
 
 
 def roll_up(findings: list[Finding]) -> PreflightResult:
-    """All findings in one: any failure fails, any warning warns; the message names each with its fix."""
+    """All findings in one: any failure fails, any warning warns; the message names each with its fix.
+
+    What the machine does not have at all comes before both: nothing else matters then.
+    """
+    lacking = [finding for finding in findings if finding.status is CheckStatus.UNSUPPORTED]
+    if lacking:
+        return PreflightResult(CheckStatus.UNSUPPORTED, "; ".join(f"{finding.message} ({finding.fix})" for finding in lacking))
     for status, word in ((CheckStatus.FAIL, "failed"), (CheckStatus.WARN, "warned")):
         bad = [finding for finding in findings if finding.status is status]
         if bad:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from nodeproof.stress.problems import SelectionError
 from nodeproof.stress.settings import BENCHMARKS, StressSettings
 
-__all__ = ["select_names", "select_timeouts"]
+__all__ = ["no_item", "select_names", "select_timeouts"]
 
 
 def select_names(settings: StressSettings, asked: Sequence[str]) -> list[str]:
@@ -17,13 +17,18 @@ def select_names(settings: StressSettings, asked: Sequence[str]) -> list[str]:
         raise SelectionError("no item was named and stress.default_benchmarks is empty; name one")
     for name in names:
         if name not in BENCHMARKS:
-            raise SelectionError(f"{name[:80]!r} is no stress item; there are {', '.join(BENCHMARKS)}")
+            raise SelectionError(no_item(name))
         item = settings.benchmarks.get(name)
         if item is None:
             raise SelectionError(f"{name} is not configured; add it below stress.benchmarks")
         if not item.enabled:
             raise SelectionError(f"{name} is disabled; set stress.benchmarks.{name}.enabled to true")
     return names
+
+
+def no_item(name: str) -> str:
+    """That there is no item ``name``, and which there are."""
+    return f"{name[:80]!r} is no stress item; there are {', '.join(BENCHMARKS)}"
 
 
 def select_timeouts(settings: StressSettings, names: Sequence[str], timeout_s: float) -> dict[str, float]:

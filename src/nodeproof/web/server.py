@@ -29,6 +29,7 @@ _REMEDY = "stop that process, or set web.address to another one"
 _STOP_S = 3.0
 _JOB_STOP_S = 15.0
 _BACKLOG = 512
+_EXAMPLE = "127.0.0.1:9527 or [::1]:9527"
 _ENDING_S = 1.0
 _ENDING_LOOK_S = 0.02
 _HANDSHAKE_S = 10.0
@@ -40,9 +41,9 @@ class WebServer:
 
     def __init__(self, directory: str, web: WebConfig, makers: Makers | None = None, limits: Limits | None = None) -> None:
         """Binds. Raises AddressInUseError, naming the holder; UsageError for what cannot be, or would let others in."""
-        bound = listen.parse_address(web.address)
+        bound = listen.parse_address(web.address, _EXAMPLE)
         if isinstance(bound, str):
-            raise UsageError(f"web.address {web.address}: a browser reaches no Unix socket; write 127.0.0.1:9527")
+            raise UsageError(f"web.address {web.address}: a browser reaches no Unix socket; write {_EXAMPLE}")
         loopback = listen.is_loopback(bound[0])
         self._tls = _tls(web, loopback=loopback)
         tokens = _tokens(web)

@@ -68,6 +68,27 @@ def test_a_wrong_command_line_of_check_is_3(capsys: pytest.CaptureFixture[str]) 
     assert "unrecognized arguments" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["check"], 3), (["faults", "active"], 3), (["straggler"], 2), (["stress", "status"], 2), (["version"], 2)],
+)
+def test_a_root_is_refused_where_no_machine_is_looked_at(
+    command: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was taken and ignored: ``check --root`` told of this machine."""
+    assert main([*command, "--root", "/host"], NOTHING) == code
+    assert "unrecognized arguments: --root /host" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["-addr", "--addr", "--address"])
+def test_an_address_of_the_page_that_is_none_is_answered_with_one_of_the_page(
+    flag: str, home: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It named the port of the exporter, and a Unix socket that no browser reaches."""
+    assert main(["web", flag, "foo"], home) == 2
+    assert capsys.readouterr().err == "nodeproof: 'foo' is no address; write 127.0.0.1:9527 or [::1]:9527\n"
+
+
 @pytest.mark.parametrize("flag", ["-c", "-config", "--config"])
 @pytest.mark.parametrize("joined", [False, True])
 def test_every_spelling_of_the_configuration(flag: str, joined: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter

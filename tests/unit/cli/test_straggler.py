@@ -47,3 +47,10 @@ def test_a_sound_node_and_one_that_cannot_be_told(tmp_path: Path, capsys: pytest
 def test_a_directory_without_files_names_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["straggler", "--dir", str(tmp_path)], HOME) == 2
     assert "switch straggler_output.enabled on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("days", ["-5", "0", "3661"])
+def test_a_number_of_days_that_is_none_is_refused(tmp_path: Path, days: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--days -5`` read all files but the newest five."""
+    assert main(["straggler", "--dir", _write(tmp_path, 1200.0), "--days", days], HOME) == 2
+    assert capsys.readouterr().err == f"nodeproof: --days {days} is not within 1 and 3660\n"

@@ -181,6 +181,10 @@ def test_every_reading_action_over_one_job(tmp_path: Path, report: Report, capsy
     [
         (["compare", "none.json", "x"], 1, "stress compare: none.json: No such file"),
         (["describe", "hpl"], 1, "stress describe: hpl is not enabled here"),
+        (["bogus"], 2, "'bogus' is no stress item; there are stream, hpl, hpcg"),
+        (["--bench", "stream,bogus"], 2, "'bogus' is no stress item"),
+        (["hpl"], 1, "stress: hpl is disabled"),
+        (["describe", "bogus"], 2, "'bogus' is no stress item"),
         (["size", "npu_burn"], 2, "has no size"),
         (["size", "-o", "dat"], 2, "name hpl or hpcg"),
         (["--seconds", "-1"], 2, "--seconds -1"),

@@ -119,6 +119,8 @@ def test_every_problem_is_reported_at_once() -> None:
         (b"storage: {max_total_size: 10 parsecs}", "'10 parsecs' is no size; write 200MB or 1GiB"),
         (b"exporter: {address: localhost}", "'localhost' is no address; write 127.0.0.1:19320"),
         (b"exporter: {address: 'node7:80'}", "'node7' is no IP address; write 127.0.0.1 or [::1]"),
+        (b"web: {address: localhost}", "'localhost' is no address; write 127.0.0.1:9527"),
+        (b"faultsub: {rest_addr: localhost}", "'localhost' is no address; write 127.0.0.1:19321"),
         (b"exporter: {address: '127.0.0.1:70000'}", "'127.0.0.1:70000' is no address; write 127.0.0.1:19320"),
         (b"features: web", "'web' is no list; write [a, b]"),
         (b"features: [web, web]", "'web' stands twice"),

@@ -1,5 +1,8 @@
 """The REST interface over real sockets: routes and bodies of the reference, without its defects."""
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,8 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from nodeproof.errors import UsageError
 from nodeproof.faults import api as api_module
 from nodeproof.faults.coalesce import CoalescedEvent
+from nodeproof.faults.dead_letters import DeadLetter
 from nodeproof.faults.delivery import DeliverySettings
 from nodeproof.faults.desk import FaultDesk
 from nodeproof.faults.drill import drill_rule, drill_rules
@@ -19,6 +24,7 @@ from nodeproof.host.recorded import ManualClock
 from nodeproof.model.health import Severity, Standing
 from support.http_client import Answer, Client
 from support.kernel_log import event
+from support.webhooks import fault_event
 
 
 class Served:
@@ -218,7 +224,7 @@ def test_subscriptions_come_and_go(served: Served, tmp_path: Path) -> None:
     assert [one["id"] for one in served.get("/faultsub/subscriptions")] == [made["id"]]
     assert served.get(f"/faultsub/subscriptions/{made['id']}/dead-letters") == []
     assert served.call("DELETE", f"/faultsub/subscriptions/{made['id']}").status == 204
-    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/dead-letters")):
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/dead-letters"), ("POST", "/redeliver")):
         gone = served.call(method, f"/faultsub/subscriptions/{made['id']}{path}")
         assert (gone.status, _error(gone)) == (404, f"no subscription '{made['id']}'")
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
@@ -325,3 +331,70 @@ def test_the_key_stays(tmp_path: Path) -> None:
     Served(tmp_path).close()
     assert (tmp_path / KEY_FILE).read_bytes() == key
     assert len(key.strip()) == 64
+
+
+_CHANGES = (
+    ("POST", "/faultsub/events"),
+    ("GET", "/faultsub/subscriptions"),
+    ("GET", "/faultsub/%73ubscriptions/sub-1"),
+    ("POST", "/faultsub/subscriptions"),
+    ("DELETE", "/faultsub/subscriptions/sub-1"),
+    ("POST", "/faultsub/subscriptions/sub-1/redeliver"),
+    ("POST", "/faultsub/faults/f1/clear"),
+)
+
+
+def test_users_of_the_machine_may_read_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any user of the machine could subscribe, read the endpoints of others, and hand events in."""
+    monkeypatch.setattr(api_module, "uid_of_connection", lambda _client, _server: 4242)
+    for path in ("active", "snapshot", "events", "types"):
+        assert served.call("GET", f"/faultsub/{path}").status == 200, path
+    for method, path in _CHANGES:
+        answer = served.call(method, path, {"type": "t"} if method == "POST" else None)
+        assert answer.status == 403, (method, path)
+        assert _error(answer) == "uid 4242 may not do this; faultsub.operators may name that user, or a group with a %"
+    assert served.desk.sequence == 0
+
+
+def test_who_cannot_be_told_may_change_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_module, "uid_of_connection", lambda _client, _server: None)
+    answer = served.call("POST", "/faultsub/events", {"type": "t"})
+    assert (answer.status, _error(answer)) == (403, "it cannot be told which user of this machine asks; ask from the node itself")
+    assert served.call("GET", "/faultsub/active").status == 200
+
+
+def test_operators_are_named_in_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Served(tmp_path, operators=("4242", "%0"))
+    monkeypatch.setattr(api_module, "uid_of_connection", lambda _client, _server: 4242)
+    assert one.call("POST", "/faultsub/events", {"type": "t"}).status == 202
+    monkeypatch.setattr(api_module, "uid_of_connection", lambda _client, _server: 4243)
+    assert one.call("POST", "/faultsub/events", {"type": "t"}).status == 403
+    one.close()
+    with pytest.raises(UsageError, match=r"^faultsub\.operators: 'no such user': this machine has no such user$"):
+        Served(tmp_path, operators=("no such user",))
+
+
+def test_a_user_who_may_not_is_known_by_his_end_of_the_connection(served: Served) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root becomes somebody else, by setpriv")
+    head = "POST /faultsub/events HTTP/1.0\\r\\nContent-Type: application/json\\r\\nContent-Length: 13\\r\\n\\r\\n"
+    talk = (
+        f"exec 3<>/dev/tcp/127.0.0.1/{served.service.server.ports[0]}; printf '{head}%s' '{{\"type\": \"t\"}}' >&3; head -n 1 <&3"
+    )
+    prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    assert subprocess.run([*prefix, "bash", "-c", talk], capture_output=True, check=True).stdout.split()[1] == b"403"
+    assert subprocess.run(["/bin/bash", "-c", talk], capture_output=True, check=True).stdout.split()[1] == b"202"
+
+
+def test_given_up_events_are_asked_to_go_out_again(served: Served, tmp_path: Path) -> None:
+    made = msgspec.json.decode(served.call("POST", "/faultsub/subscriptions", {"endpoint": "https://a.example.invalid/"}).body)
+    path = tmp_path / "deliveries" / f"{made['id']}.dead.json"
+    path.write_bytes(
+        msgspec.json.encode([DeadLetter("now", "it answered 410", 1, fault_event(7)), DeadLetter("now", "x", 0, lost=3)])
+    )
+    target = f"/faultsub/subscriptions/{made['id']}/redeliver"
+    answer = served.call("POST", target, {"sequences": [9]})
+    assert (answer.status, msgspec.json.decode(answer.body)) == (202, {"sequences": []})
+    assert served.call("POST", target, {"sequences": "all"}).status == 400
+    answer = served.call("POST", target)
+    assert (answer.status, msgspec.json.decode(answer.body)) == (202, {"sequences": [7]})

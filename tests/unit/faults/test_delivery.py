@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeproof.errors import WriteError
 from nodeproof.faults import delivery
+from nodeproof.faults.dead_letters import DeadLetter, DeadLetterFile
 from nodeproof.faults.delivery import DeliverySettings
 from nodeproof.faults.journal import Journal
 from nodeproof.faults.signing import signature, verifies
@@ -392,7 +394,7 @@ def test_a_place_that_cannot_be_written_is_told_of_and_stops_nothing(
     office.happen(fault_event(1), fault_event(2), fault_event(3))
     assert network.sequences == [1, 2, 3]
     assert "how far it got is not kept" in caplog.text
-    assert "a dead letter is not kept" in caplog.text
+    assert "its dead letters are not kept" in caplog.text
 
 
 def test_dead_letters_are_bounded(opened: Opened) -> None:
@@ -402,7 +404,7 @@ def test_dead_letters_are_bounded(opened: Opened) -> None:
     for start in range(1, 1101, 100):
         office.journal.append([fault_event(number) for number in range(start, start + 100)])
     office.written = 1100
-    letters = [delivery.DeadLetter("now", "x", 1, fault_event(number)) for number in range(995)]
+    letters = [DeadLetter("now", "x", 1, fault_event(number)) for number in range(995)]
     path = Path(office.folder) / "deliveries" / f"{subscription.id}.dead.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(msgspec.json.encode(letters))
@@ -427,3 +429,159 @@ def test_who_has_stopped_serves_no_more(opened: Opened) -> None:
     office.deliverer.stop()
     office.happen(fault_event(1))
     assert network.arrived == []
+
+
+def _folder(office: Office) -> list[str]:
+    return sorted(path.name for path in (Path(office.folder) / "deliveries").iterdir())
+
+
+def test_dead_letters_are_bounded_in_bytes(opened: Opened) -> None:
+    """A thousand of the largest events would be 64 MB a subscriber, written anew with each."""
+    network = Network(lambda _number, _event: 410)
+    office = opened(network)
+    subscription = office.subscribe()
+    office.happen(*[fault_event(number, detail={"line": "x" * 60_000}) for number in range(1, 31)])
+    path = Path(office.folder) / "deliveries" / f"{subscription.id}.dead.json"
+    assert path.stat().st_size <= 1024 * 1024
+    kept = [one.event.sequence for one in office.deliverer.dead_letters(subscription.id) if one.event]
+    assert kept == list(range(14, 31)), "the newest 17 of 60.5 kB each"
+
+
+def test_one_letter_that_is_larger_than_all_may_be_is_kept(tmp_path: Path) -> None:
+    file = DeadLetterFile(str(tmp_path / "dead.json"))
+    file.bury(DeadLetter("now", "x" * 2_000_000, 1))
+    assert [len(one.reason) for one in file.read()] == [2_000_000]
+    file.bury(DeadLetter("now", "y", 1))
+    assert [one.reason for one in file.read()] == ["y"]
+
+
+def test_dead_letters_are_sent_again_before_what_waits(opened: Opened) -> None:
+    well: list[bool] = []
+    network = Network(lambda _number, _event: 204 if well else 410)
+    office = opened(network)
+    subscription = office.subscribe()
+    office.happen(*[fault_event(number) for number in (1, 2, 3)])
+    assert len(office.deliverer.dead_letters(subscription.id)) == 3
+    well.append(True)
+    network.arrived.clear()
+    office.journal.append([fault_event(4)])
+    office.written = 4
+    assert office.deliverer.redeliver(subscription.id, [3, 1, 99]) == [1, 3]
+    office.settle()
+    assert [(one.sequence, one.again, one.attempt) for one in network.arrived] == [(1, True, 1), (3, True, 1), (4, False, 1)]
+    assert [one.event.sequence for one in office.deliverer.dead_letters(subscription.id) if one.event] == [2]
+    progress = office.deliverer.progress(subscription.id)
+    assert progress is not None
+    assert (progress.dead, progress.delivered, progress.place, progress.again) == (1, 3, 4, [])
+    assert office.deliverer.redeliver(subscription.id) == [2]
+    office.settle()
+    assert office.deliverer.redeliver(subscription.id) == []
+    assert network.sequences == [1, 3, 4, 2]
+
+
+def test_what_is_given_up_again_is_a_dead_letter_again(opened: Opened) -> None:
+    network = Network(lambda _number, _event: 410)
+    office = opened(network)
+    subscription = office.subscribe()
+    office.happen(fault_event(1))
+    assert office.deliverer.redeliver(subscription.id) == [1]
+    office.settle()
+    assert network.sequences == [1, 1]
+    assert [one.event.sequence for one in office.deliverer.dead_letters(subscription.id) if one.event] == [1]
+    progress = office.deliverer.progress(subscription.id)
+    assert progress is not None
+    assert (progress.dead, progress.again) == (1, [])
+
+
+def test_who_ends_while_dead_letters_go_out_again_sends_them_after_the_restart(opened: Opened) -> None:
+    office = opened(Network(lambda _number, _event: 410))
+    subscription = office.subscribe()
+    office.happen(fault_event(1), fault_event(2))
+    ended = office.deliverer
+
+    def answer(_number: int, event: FaultEvent) -> int | str:
+        if event.sequence == 2:
+            ended._posts[subscription.id].retire()  # the process is told to end while the second one is under way
+            return "nobody"
+        return 204
+
+    office.network._answer = answer
+    assert ended.redeliver(subscription.id) == [1, 2]
+    office.settle()
+    office.close()
+    network = Network()
+    office = opened(network)
+    office.serve()
+    assert [(one.sequence, one.again) for one in network.arrived] == [(2, True)]
+    assert office.deliverer.dead_letters(subscription.id) == []
+
+
+def test_a_letter_that_cannot_be_taken_off_its_file_is_sent_and_stays(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    well: list[bool] = []
+    network = Network(lambda _number, _event: 204 if well else 410)
+    office = opened(network)
+    subscription = office.subscribe()
+    office.happen(fault_event(1))
+    well.append(True)
+
+    def full(path: str, _data: bytes) -> None:
+        raise WriteError(path, "No space left on device")
+
+    monkeypatch.setattr(delivery, "replace_file", full)
+    assert office.deliverer.redeliver(subscription.id) == [1]
+    office.settle()
+    assert network.sequences == [1, 1]
+    assert "how far it got is not kept" in caplog.text
+    assert len(office.deliverer.dead_letters(subscription.id)) == 1
+
+
+def test_nobody_to_send_again_to(opened: Opened) -> None:
+    assert opened(Network()).deliverer.redeliver("sub-0") == []
+
+
+def test_a_subscription_that_is_removed_leaves_no_file(opened: Opened) -> None:
+    network = Network(lambda number, _event: 204 if number == 1 else 410)
+    office = opened(network)
+    gone, stays = office.subscribe(), office.subscribe()
+    office.happen(fault_event(1))
+    assert len(_folder(office)) == 3, "two places, and the dead letters of one"
+    assert office.subscriptions.remove(gone.id)
+    office.serve()
+    assert [name.partition(".")[0] for name in _folder(office)] == [stays.id] * len(_folder(office))
+    assert office.deliverer.progress(gone.id) is None
+
+
+def test_one_that_is_removed_while_it_is_served_leaves_no_file_either(opened: Opened) -> None:
+    removed: list[str] = []
+
+    def answer(_number: int, _event: FaultEvent) -> int:
+        office.subscriptions.remove(removed[0])
+        office.deliverer.wake()
+        return 410
+
+    network = Network(answer)
+    office = opened(network)
+    removed.append(office.subscribe().id)
+    office.journal.append([fault_event(1), fault_event(2)])
+    office.written = 2
+    office.deliverer.wake()
+    postman = next(iter(office.deliverer._posts.values()))
+    postman.join(15.0)
+    assert network.sequences == [1]
+    assert _folder(office) == []
+
+
+def test_files_of_subscriptions_that_are_gone_go_with_the_next_start(opened: Opened) -> None:
+    office = opened(Network())
+    stays = office.subscribe()
+    office.happen(fault_event(1))
+    folder = Path(office.folder) / "deliveries"
+    strangers = [folder / f"sub-{'0' * 32}.json", folder / f"sub-{'0' * 32}.dead.json"]
+    others = [folder / "notes.txt", folder / "sub-0.json"]
+    for path in (*strangers, *others):
+        path.write_text("{}")
+    (folder / f"sub-{'1' * 32}.json").mkdir()
+    office.deliverer.forget_strangers()
+    assert _folder(office) == sorted([f"{stays.id}.json", f"sub-{'1' * 32}.json", *(path.name for path in others)])

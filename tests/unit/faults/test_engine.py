@@ -537,3 +537,36 @@ def test_a_drill_of_a_switch_error_goes_by_its_number(code: int) -> None:
     rule = event_rule(f"sxid.{code}")
     assert rule is not None
     assert (rule.name, rule.component, rule.stands) == (f"sxid.{code}", "gpu", True)
+
+
+def test_a_fault_is_as_old_as_the_first_reading_that_led_to_it() -> None:
+    """Three readings confirm a condition: the fault began with the first of them, and was told of at the third."""
+    engine = _engine()
+    engine.judge([_standing()], _UNREAD, _at(1000.0))
+    (told,) = _said(engine)
+    assert told.since == _only(engine).since == rfc3339(_T0 + 990.0)
+    assert told.timestamp == rfc3339(_T0 + 1000.0)
+
+
+def test_a_fault_of_the_kernel_log_is_as_old_as_its_first_line() -> None:
+    engine = _engine()
+    line = "EXT4-fs error (device sda1): ext4_find_entry:1463: inode #2: comm ls: reading directory lblock 0"
+    engine.kernel([_kernel(line, mono_s=1000.0, first_s=940.0, times=7)], _at(1001.0))
+    (told,) = _said(engine)
+    assert (told.count, told.since, told.timestamp) == (7, rfc3339(_T0 + 940.0), rfc3339(_T0 + 1000.0))
+    assert _only(engine).since == told.since
+    # Cleared by an operator; the whole that is counted goes on since before.
+    engine.obey(Order(OrderKind.CLEAR, told.fault_id, "root", ""), _at(1100.0))
+    engine.kernel([_kernel(line, mono_s=1200.0, first_s=940.0, times=8, sequence=6)], _at(1201.0))
+    assert _only(engine).since == rfc3339(_T0 + 1200.0)
+
+
+def test_a_fault_of_many_events_begins_with_the_first_that_counts() -> None:
+    engine = _engine()
+    corrected = "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_Ha#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x1 offset:0x0)"
+    day = 86400.0
+    engine.kernel([_kernel(corrected, mono_s=2 * day, first_s=0.0, times=60)], _at(2 * day))
+    engine.kernel([_kernel(corrected, mono_s=2 * day + 900.0, first_s=0.0, times=110)], _at(2 * day + 900.0))
+    assert engine.active == {}, "what came more than a day before does not count"
+    engine.kernel([_kernel(corrected, mono_s=2 * day + 1800.0, first_s=0.0, times=180)], _at(2 * day + 1800.0))
+    assert _only(engine).since == rfc3339(_T0 + 2 * day)

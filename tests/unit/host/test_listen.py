@@ -1,3 +1,4 @@
+import contextlib
 import os
 import socket
 import stat
@@ -9,7 +10,7 @@ import pytest
 
 from nodeproof.errors import AddressInUseError, UsageError
 from nodeproof.host.listen import bind, is_ip, is_loopback, parse_address
-from nodeproof.host.socket_holder import holder_of_port, peer_of_socket
+from nodeproof.host.socket_holder import holder_of_port, peer_of_socket, uid_of_connection, user_of_connection
 
 LISTEN = """
 import socket, sys
@@ -46,6 +47,11 @@ def test_addresses(text: str, expected: tuple[str, int] | str) -> None:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UsageError, match=r"address|slash|brackets"):
         parse_address(text)
+
+
+def test_the_example_is_one_of_the_program_that_listens() -> None:
+    with pytest.raises(UsageError, match=r"^'x' is no address; write 127\.0\.0\.1:9527$"):
+        parse_address("x", "127.0.0.1:9527")
 
 
 @pytest.mark.parametrize(
@@ -121,9 +127,23 @@ class TestUnixSockets:
     def test_a_file_that_is_no_socket_is_left_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "precious"
         path.write_text("mine")
-        with pytest.raises(UsageError, match="Address already in use"):
+        with pytest.raises(UsageError, match="there is a file that is no socket"):
             bind(str(path), "x")
         assert path.read_text() == "mine"
+
+    def test_one_whose_backlog_is_full_is_no_dead_one(self, tmp_path: Path) -> None:
+        """It was taken for dead, and its socket removed."""
+        path = str(tmp_path / "m.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as live, contextlib.ExitStack() as waiting:
+            live.bind(path)
+            live.listen(0)
+            for _ in range(4):
+                one = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                one.setblocking(False)
+                one.connect_ex(path)
+            with pytest.raises(AddressInUseError, match="a process that answers nobody"):
+                bind(path, "x")
+        assert (tmp_path / "m.sock").is_socket()
 
     def test_a_path_that_cannot_be(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="cannot listen on unix:"):
@@ -165,3 +185,46 @@ class TestHolders:
     def test_a_real_one(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             assert holder_of_port(listener.getsockname()[1]).endswith(f"(pid {os.getpid()})")
+
+
+class TestWhoIsConnected:
+    HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+    def tree(self, root: Path, *rows: str) -> str:
+        (root / "proc/net").mkdir(parents=True)
+        text = self.HEAD + "".join(f"   0: {row} 1 0 100\n" for row in rows)
+        (root / "proc/net/tcp").write_text(text)
+        return str(root)
+
+    def row(self, client: str, server: str, uid: int, inode: int, state: str = "01") -> str:
+        return f"{client} {server} {state} 00000000:00000000 00:00000000 00000000 {uid:5} 0 {inode}"
+
+    CLIENT, SERVER = ("127.0.0.1", 0xC001), ("127.0.0.1", 0x4B79)
+
+    def test_the_row_of_the_clients_own_end_tells(self, tmp_path: Path) -> None:
+        here, there = "0100007F:C001", "0100007F:4B79"
+        root = self.tree(
+            tmp_path,
+            self.row(there, here, 0, 11),
+            self.row(here, "0100007F:9999", 7, 12),
+            self.row(here, there, 1000, 13),
+        )
+        assert uid_of_connection(self.CLIENT, self.SERVER, root) == 1000
+        assert uid_of_connection(("127.0.0.1", 0xC002), self.SERVER, root) is None
+        assert uid_of_connection(self.CLIENT, root=root) == 7
+
+    def test_a_socket_that_its_program_has_closed_is_not_roots(self, tmp_path: Path) -> None:
+        """The kernel calls the user of such a socket 0: whoever closes at once would have been taken for root."""
+        root = self.tree(tmp_path, self.row("0100007F:C001", "0100007F:4B79", 0, 0, "05"))
+        assert uid_of_connection(self.CLIENT, self.SERVER, root) is None
+        assert user_of_connection(*self.CLIENT, root) == ""
+
+    def test_no_table_and_no_address(self, tmp_path: Path) -> None:
+        assert uid_of_connection(self.CLIENT, self.SERVER, str(tmp_path)) is None
+        assert uid_of_connection(("nonsense", 1), self.SERVER) is None
+
+    def test_a_real_one(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+            ends = client.getsockname(), client.getpeername()
+            assert uid_of_connection(*ends) == os.geteuid()
+        assert uid_of_connection(*ends) is None

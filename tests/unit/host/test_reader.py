@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeproof.collectors.services import ipmi, smbios
+from nodeproof.collectors.services import hccn, ipmi, npu_smi, smbios
 from nodeproof.errors import CommandError, CommandFailure, UsageError
 from nodeproof.host.commands import HostCommands
 from nodeproof.host.files import FileTree
@@ -92,6 +92,10 @@ def test_files_that_are_not(path: str) -> None:
         ["ipmitool", "sel", "elist", "last", "512"],
         ["ipmitool", "sdr", "type", "Power Supply"],
         ["dmidecode", "--type", dmidecode.TYPES],
+        ["npu-smi", "info"],
+        ["npu-smi", "info", "-m"],
+        ["npu-smi", "info", "-t", "topo"],
+        ["npu-smi", "info", "-t", "hccs-bw", "-i", "7", "-c", "1", "-time", "50"],
     ],
 )
 def test_commands_on_the_list(argv: list[str]) -> None:
@@ -113,6 +117,11 @@ def test_commands_on_the_list(argv: list[str]) -> None:
         ["ipmitool", "-H", "elsewhere", "sensor"],
         ["ipmitool", "raw", "0x06"],
         ["dmidecode", "--dump-bin", "/etc/passwd"],
+        ["npu-smi", "set", "-t", "reset", "-i", "0", "-c", "0"],
+        ["npu-smi", "info", "-t", "health", "-i", "0;id"],
+        ["npu-smi", "upgrade", "-t", "mcu", "-i", "0", "-f", "/etc/x"],
+        ["hccn_tool", "-i", "0", "-ip", "-s", "address", "10.0.0.1"],
+        ["hccn_tool", "-i", "0", "-link", "-g", "-s"],
     ],
 )
 def test_commands_that_are_not(argv: list[str]) -> None:
@@ -127,6 +136,10 @@ def test_nothing_else_is_run(words: list[str]) -> None:
 def test_every_command_of_ours_is_on_the_list() -> None:
     assert rights.may_run(smbios._DMIDECODE)
     assert rights.may_run(("ipmitool", "sel", "elist", "last", str(ipmi._SEL_NEWEST)))
+    for question in (*npu_smi._QUESTIONS, "health"):
+        assert rights.may_run(("npu-smi", "info", "-t", question, "-i", "12"))
+    for option, _, _ in hccn._QUESTIONS:
+        assert rights.may_run(("hccn_tool", "-i", "12", f"-{option}", "-g"))
 
 
 def test_a_file_is_handed_over_as_a_descriptor(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,3 +330,60 @@ def test_the_socket_of_the_service_manager_is_taken_over(tmp_path: Path) -> None
 def test_a_place_that_cannot_be_listened_at_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"start nodeproof-reader\.socket"):
         listening_socket(str(tmp_path / "none" / "x"), {})
+
+
+_HCCN = ("hccn_tool", "-i", "3", "-link", "-g")
+
+
+def _own_programs(folder: Path, text: str) -> HostCommands:
+    folder.mkdir()
+    path = folder / "hccn_tool"
+    path.write_text(f"#!/bin/sh\necho own >> {folder}/calls\n{text}\n")
+    path.chmod(0o755)
+    return HostCommands(str(folder))
+
+
+def test_a_tool_of_the_driver_is_asked_with_our_own_rights_first(reader: Reader, tmp_path: Path) -> None:
+    reader.program("hccn_tool", "echo link status: UP")
+    commands = LentCommands(ReaderClient(reader.path), _own_programs(tmp_path / "own", "echo link status: DOWN"))
+    assert commands.run(_HCCN, deadline_s=10.0).stdout == b"link status: DOWN\n"
+
+
+def test_where_it_answers_root_alone_the_reader_is_asked_from_then_on(reader: Reader, tmp_path: Path) -> None:
+    reader.program("hccn_tool", "echo link status: UP")
+    commands = LentCommands(ReaderClient(reader.path), _own_programs(tmp_path / "own", "echo must be root >&2; exit 1"))
+    for _ in range(3):
+        assert commands.run(_HCCN, deadline_s=10.0).stdout == b"link status: UP\n"
+    assert (tmp_path / "own/calls").read_text() == "own\n"
+
+
+@pytest.mark.parametrize("text", ["echo no device >&2; exit 1", None])
+def test_a_tool_that_fails_for_the_reader_as_well_leaves_our_own_answer(reader: Reader, tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        reader.program("hccn_tool", text)
+    commands = LentCommands(ReaderClient(reader.path), _own_programs(tmp_path / "own", "echo must be root >&2; exit 1"))
+    for _ in range(2):
+        assert commands.run(_HCCN, deadline_s=10.0).stderr == b"must be root\n"
+    assert (tmp_path / "own/calls").read_text() == "own\nown\n"
+
+
+def test_a_chip_that_hangs_holds_up_no_other() -> None:
+    assert rights.subject_of(_HCCN) == "NPU 3"
+    assert rights.subject_of(("npu-smi", "info")) == ""
+    assert rights.subject_of(("smartctl", "-x", "/dev/sda")) == "/dev/sda"
+    assert rights.subject_of(()) == ""
+
+
+def test_a_reader_leaves_what_is_no_dead_socket_of_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "reader.sock"
+    path.write_text("mine")
+    with pytest.raises(UsageError, match="there is a file that is no socket"):
+        listening_socket(str(path), {})
+    assert path.read_text() == "mine"
+    path.unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(path))
+        other.listen()
+        with pytest.raises(UsageError, match="Address already in use"):
+            listening_socket(str(path), {})
+        assert path.is_socket()

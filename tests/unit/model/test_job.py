@@ -185,8 +185,8 @@ def test_the_word_for_a_job(items: str, status: str) -> None:
     assert job_status([Status(word) for word in items.split()]) == status
 
 
-def _item(*, enabled: bool, available: bool) -> DoctorItem:
-    return DoctorItem(name="hpl", enabled=enabled, available=available, status=CheckStatus.PASS, message="")
+def _item(*, enabled: bool, available: bool, status: CheckStatus = CheckStatus.PASS) -> DoctorItem:
+    return DoctorItem(name="hpl", enabled=enabled, available=available, status=status, message="")
 
 
 def test_the_doctor_fails_when_the_feature_is_off_nothing_is_on_or_something_that_is_on_cannot_run() -> None:
@@ -195,3 +195,6 @@ def test_the_doctor_fails_when_the_feature_is_off_nothing_is_on_or_something_tha
     assert doctor_status([ready, off], feature_enabled=False) is CheckStatus.FAIL
     assert doctor_status([off], feature_enabled=True) is CheckStatus.FAIL
     assert doctor_status([ready, _item(enabled=True, available=False)], feature_enabled=True) is CheckStatus.FAIL
+    lacking = _item(enabled=True, available=False, status=CheckStatus.UNSUPPORTED)
+    assert doctor_status([ready, lacking], feature_enabled=True) is CheckStatus.PASS
+    assert doctor_status([lacking], feature_enabled=True) is CheckStatus.FAIL, "and nothing else is left"

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeproof.cli.commands import install
+from nodeproof.cli.main import main
 from nodeproof.errors import CommandError, CommandFailure, RecordError
 from nodeproof.host import atomic
 from nodeproof.host.commands import CommandResult
@@ -18,7 +20,10 @@ from nodeproof.operate.install.layout import SERVICES, Site, check_program, foun
 from nodeproof.operate.install.steps import Action, FileStep, InstallError, Journal, RunStep, apply, plan, undo, undo_plan
 from nodeproof.operate.install.templates import template
 
-DROP_INS = {"nodeproof.service.d": ("nvidia", "amd", "ascend"), "nodeproof-reader.service.d": ("kmsg", "smart", "ipmi")}
+DROP_INS = {
+    "nodeproof.service.d": ("nvidia", "amd", "ascend"),
+    "nodeproof-reader.service.d": ("kmsg", "smart", "ipmi", "ascend"),
+}
 
 
 class Programs:
@@ -258,6 +263,35 @@ def test_this_machine_also_gets_users_directories_and_a_start() -> None:
     assert not [
         step for step in steps(Site(program="/opt/n", start=False)) if isinstance(step, RunStep) and "systemctl" in step.argv
     ]
+
+
+def test_the_reader_may_use_chips_where_there_are_some() -> None:
+    def drop_ins(*devices: str, services: tuple[str, ...] = tuple(SERVICES)) -> set[str]:
+        made = steps(Site(program="/opt/n", devices=devices, services=services))
+        return {
+            step.path.rpartition("/etc/systemd/system/")[2] for step in made if isinstance(step, FileStep) and ".d/" in step.path
+        }
+
+    assert "nodeproof-reader.service.d/ascend.conf" in drop_ins("ascend")
+    assert "nodeproof-reader.service.d/ascend.conf" not in drop_ins("nvidia")
+    assert "nodeproof-reader.service.d/ascend.conf" not in drop_ins("ascend", services=("daemon",))
+
+
+def test_a_plan_is_shown_though_the_program_would_be_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "nodeproof"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o775)
+    monkeypatch.setattr(install, "Journal", lambda _root, version: Journal(str(tmp_path), version))
+    assert main(["install", "--plan", "--program", str(program)], {}) == 1
+    shown = capsys.readouterr()
+    assert "create  /etc/systemd/system/nodeproof.service" in shown.out
+    assert shown.err.startswith("nodeproof: this would be refused: ")
+    assert "can be changed by others than root" in shown.err
+    assert main(["install", "--program", str(program)], {}) == 1
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.startswith(f"nodeproof: {program}")) == ("", True)
 
 
 def test_devices_are_those_of_this_machine() -> None:

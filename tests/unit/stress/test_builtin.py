@@ -15,9 +15,11 @@ from nodeproof.stress.adapters import builtin
 from nodeproof.stress.adapters.base import DescribeError, ItemRequest
 from nodeproof.stress.adapters.builtin import BuiltinAdapter
 from nodeproof.stress.facts import free_bytes, look_at_box
+from nodeproof.stress.manager import Manager
 from nodeproof.stress.profile import SIZE_NOW, identity_hash
 from nodeproof.stress.settings import BUILT_IN, StressSettings, native_programs
 from nodeproof.stress.sizing import Plan
+from nodeproof.stress.views import doctor_view
 from support.gpu import write_gpu
 from support.stress import ENVIRON
 
@@ -31,7 +33,7 @@ def test_every_workload_is_described_with_the_hashes_of_its_sources(name: str) -
     assert f"source_{name}" in hashed
     assert all(len(digest) == 64 for digest in hashed.values())
     assert profile.resources.total_workers == look_at_box(Machine.here()).allowed_cpus
-    assert (profile.preflight.status is CheckStatus.FAIL) is (name == "gpu_burn"), "this machine has no GPU"
+    assert (profile.preflight.status is CheckStatus.UNSUPPORTED) is (name == "gpu_burn"), "this machine has no GPU"
 
 
 @pytest.mark.parametrize(("vendor", "there"), [("0x10de", True), ("0x1002", True), ("0x1a03", False)])
@@ -44,8 +46,47 @@ def test_gpu_burn_needs_an_accelerator_on_the_bus_and_torch(
     profile = BuiltinAdapter(recorded_machine(str(tmp_path))).describe(ItemRequest("gpu_burn", Plan.QUICK))
     assert ("there is no accelerator on the PCI bus" in profile.preflight.message) is not there
     torch = next(asset for asset in profile.assets if asset.name == "torch")
-    assert "nodeproof[gpu]" in torch.message or torch.status is CheckStatus.PASS
+    assert torch.status is CheckStatus.PASS or torch.message == "not installed"
+    if there and torch.status is CheckStatus.FAIL:
+        assert profile.preflight.message.count("nodeproof[gpu]") == 1
     assert {"source_gpu_burn", "source_burn_torch", "source_burn_device"} <= {asset.name for asset in profile.assets}
+
+
+def _manager(tmp_path: Path, *, configured: bool) -> Manager:
+    settings = StressSettings.of(defaults({"HOME": str(tmp_path)}), {"HOME": str(tmp_path)})
+    machine = recorded_machine(str(tmp_path / "root"))
+    return Manager(msgspec.structs.replace(settings, configured=configured), machine=machine)
+
+
+def test_a_machine_without_gpus_is_sound_unless_somebody_switched_gpu_burn_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = look_at_box(Machine.here())
+    monkeypatch.setattr(builtin, "look_at_box", lambda _: here)
+    why = "there is no accelerator on the PCI bus (run it on a machine with GPUs)"
+    by_default = doctor_view(_manager(tmp_path, configured=False))
+    told = {item.name: item for item in by_default.benchmarks}
+    assert by_default.status is CheckStatus.PASS
+    assert (told["gpu_burn"].status, told["gpu_burn"].available, told["gpu_burn"].message) == (
+        CheckStatus.UNSUPPORTED,
+        False,
+        why,
+    )
+    asked_for = doctor_view(_manager(tmp_path, configured=True))
+    told = {item.name: item for item in asked_for.benchmarks}
+    assert asked_for.status is CheckStatus.FAIL, "a card that fell off the bus must not look like none"
+    assert (told["gpu_burn"].status, told["gpu_burn"].message) == (CheckStatus.FAIL, why)
+
+
+def test_a_remedy_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = look_at_box(Machine.here())
+    monkeypatch.setattr(builtin, "look_at_box", lambda _: here)
+    monkeypatch.setattr(builtin, "_GPU_LIBRARIES", ("torch_of_nobody",))
+    write_gpu(str(tmp_path / "root"), "0000:17:00.0")
+    answer = _manager(tmp_path, configured=False).availability("gpu_burn")
+    assert answer.status is CheckStatus.FAIL
+    assert answer.message.count("torch_of_nobody (torch_of_nobody): not installed") == 1
+    assert answer.message.count("pip install 'nodeproof[gpu]'") == 1
 
 
 def test_gpu_burn_on_a_bus_that_cannot_be_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,8 @@ def test_without_a_program_it_is_unavailable_and_says_what_helps(tmp_path: Path)
     adapter = _adapter(tmp_path)
     profile = adapter.describe(ItemRequest("gpu_burn"))
     assert profile.preflight.status is CheckStatus.FAIL
-    assert "datacenter-gpu-manager" in profile.assets[0].message
+    assert profile.assets[0].message == "neither dcgmi nor gpu_burn was found"
+    assert profile.preflight.message.count("datacenter-gpu-manager") == 1
     with pytest.raises(LaunchError, match="neither dcgmi nor gpu_burn was found"):
         adapter.launch(ItemRequest("gpu_burn"))
     broken = _adapter(tmp_path, str(tmp_path / "nothing"))

@@ -33,7 +33,10 @@ def run(options: argparse.Namespace) -> int:
             and (not since_s or rfc3339_parse(event.timestamp) > since_s)
         )
 
-    events = read_events(load_config(options).faultsub.dir, limit=options.limit, wanted=wanted)
+    directory = load_config(options).faultsub.dir
+    events = read_events(directory, limit=options.limit, wanted=wanted)
+    if not events:
+        _refuse_unknown(options, directory)
     if options.output == "json":
         print_json_lines(events)
         return 0
@@ -58,3 +61,23 @@ def run(options: argparse.Namespace) -> int:
         right=(0, 6),
     )
     return 0
+
+
+def _refuse_unknown(options: argparse.Namespace, directory: str) -> None:
+    """Raises UsageError for a type or component of which there is none: to say that nothing happened there would be a lie."""
+    if options.component is None and options.type is None:
+        return
+    from nodeproof.faults.views import known_types  # noqa: PLC0415 - every rule, only to see whether a name is one
+    from nodeproof.model.catalogue import CATALOGUE  # noqa: PLC0415 - the same
+
+    for option, name, known in (
+        ("type", options.type, known_types()),
+        ("component", options.component, sorted({component for component, _ in CATALOGUE})),
+    ):
+        # Collectors of others, and whoever hands events in, have words of their own.
+        if name is not None and name not in known and not _logged(directory, option, name):
+            raise UsageError(f"--{option} {name!r}: no fault is of it, and no entry; there are {', '.join(known)}")
+
+
+def _logged(directory: str, key: str, name: str) -> bool:
+    return bool(read_events(directory, limit=1, wanted=lambda event: getattr(event, key) == name))

@@ -4,12 +4,11 @@ import argparse
 import json
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import NamedTuple
 
 from nodeproof.cli.fault_orders import caller, give_order
+from nodeproof.cli.interface import base_url, get
 from nodeproof.cli.options import load_config
 from nodeproof.cli.output import print_json
 from nodeproof.cli.table import print_table, printable
@@ -17,7 +16,6 @@ from nodeproof.config.schema import Config
 from nodeproof.errors import RecordError, SnapshotError, UsageError
 from nodeproof.faults.records import read_events, read_state
 from nodeproof.health.grades import verdict
-from nodeproof.host.listen import is_loopback, parse_address
 from nodeproof.model.fault import Change, Fault, Order, OrderKind
 from nodeproof.model.health import Grade, HealthScore
 from nodeproof.model.snapshot import GlobalSnapshot
@@ -29,7 +27,6 @@ __all__ = ["Place", "run"]
 _SHORTEST_S, _LONGEST_S = 5.0, 3600.0
 _SEEN_S = 15.0
 _PAUSE_S = 0.1
-_HTTP_S = 3.0
 _NOT_SERVED = "not served"
 
 
@@ -132,38 +129,25 @@ def _served(config: Config, fault: Fault) -> list[_Look]:
     """The page, the interface and the subscribers, as far as they are served."""
     looks = []
     page = f"http://{config.web.address}/api/health"
-    absent = "" if config.web.enabled and _get(page) is not None else f"{_NOT_SERVED} at {config.web.address}"
+    absent = "" if config.web.enabled and get(page) is not None else f"{_NOT_SERVED} at {config.web.address}"
     looks.append(_Look("page", lambda: _in_json(page, fault), absent))
     if not config.faultsub.enabled:
         off = "faultsub.enabled is false"
         return [*looks, _Look("interface", str, off), _Look("webhooks", str, off)]
-    base = f"http://{_loopback(config.faultsub.rest_addr)}/faultsub"
+    base = base_url(config)
     looks.append(_Look("interface", lambda: _in_json(f"{base}/active", fault)))
     hooks = _hooks(base)
     looks.append(_Look("webhooks", lambda: _delivered(base, fault), "" if hooks else "nobody subscribed", stays=True))
     return looks
 
 
-def _loopback(address: str) -> str:
-    parsed = parse_address(address)
-    return address if isinstance(parsed, str) or is_loopback(parsed[0]) else f"127.0.0.1:{parsed[1]}"
-
-
-def _get(url: str) -> object:
-    try:
-        with urllib.request.urlopen(url, timeout=_HTTP_S) as answer:  # noqa: S310 - made of the configuration's own addresses
-            return json.loads(answer.read())
-    except (OSError, ValueError, urllib.error.URLError):
-        return None
-
-
 def _in_json(url: str, fault: Fault) -> str:
-    text = json.dumps(_get(url))
+    text = json.dumps(get(url))
     return "shown, marked as a drill" if f'"{fault.rule}"' in text and '"drill": true' in text else ""
 
 
 def _hooks(base: str) -> list[dict[str, object]]:
-    found = _get(f"{base}/subscriptions")
+    found = get(f"{base}/subscriptions")
     return [one for one in found if one.get("delivery") == "webhook"] if isinstance(found, list) else []
 
 

@@ -12,13 +12,13 @@ from nodeproof.cli.table import print_table, printable_lines
 from nodeproof.errors import UsageError
 from nodeproof.host.commands import HostCommands
 from nodeproof.operate.install.layout import SERVICES, Site, check_program, found_devices, steps
-from nodeproof.operate.install.steps import Change, Journal, apply, plan
+from nodeproof.operate.install.steps import Change, InstallError, Journal, apply, plan
 
 __all__ = ["root_of", "run", "show"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the changes, and make them unless only the plan was asked for."""
+    """Show the changes, and make them unless only the plan was asked for; a plan is shown whatever stands in its way."""
     root = root_of(options)
     program = options.program or shutil.which(sys.argv[0]) or ""
     site = Site(
@@ -29,13 +29,16 @@ def run(options: argparse.Namespace) -> int:
         start=not options.no_start,
         pages=pages(),
     )
-    if not root:
-        check_program(site.program)
+    refusal = _refusal(site) if not root else None
+    if refusal is not None and not options.plan:
+        raise refusal
     journal = Journal(root, __version__)
     journal.load()
     wanted = steps(site)
     if options.plan:
         show(options, plan(wanted, journal, force=options.force))
+        if refusal is not None:
+            raise InstallError(f"this would be refused: {refusal}")
         return 0
     if not root and os.geteuid() != 0:
         raise UsageError("an installation writes into /etc and /usr: run it as root, or see what it would do with --plan")
@@ -45,6 +48,15 @@ def run(options: argparse.Namespace) -> int:
     finally:
         commands.close()
     return 0
+
+
+def _refusal(site: Site) -> InstallError | None:
+    """Why the program cannot be installed; None = it can."""
+    try:
+        check_program(site.program)
+    except InstallError as error:
+        return error
+    return None
 
 
 def root_of(options: argparse.Namespace) -> str:

@@ -7,16 +7,23 @@ from typing import Any
 from nodeproof.cli.options import load_config
 from nodeproof.cli.output import print_json
 from nodeproof.cli.table import print_table, printable
+from nodeproof.errors import UsageError
 from nodeproof.health.straggler import StragglerState, StragglerVerdict, StragglerWatch
 from nodeproof.sinks.kpi_reader import kpi_batches
 
 __all__ = ["run"]
 
+_MOST_DAYS = 3660
 _EXIT = {StragglerState.NONE: 0, StragglerState.FOUND: 1, StragglerState.UNKNOWN: 3}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the verdict at the end of the files, and how often each device was found before; exit 0 none, 1 found, 3 unknown."""
+    """Print the verdict at the end of the files, and how often each device was found before; exit 0 none, 1 found, 3 unknown.
+
+    Raises UsageError.
+    """
+    if not 1 <= options.days <= _MOST_DAYS:
+        raise UsageError(f"--days {options.days} is not within 1 and {_MOST_DAYS}")
     watch = StragglerWatch("npu")
     seen: Counter[str] = Counter()
     samples = 0

@@ -3,7 +3,7 @@
 import argparse
 
 from nodeproof.cli.output import print_json
-from nodeproof.cli.stress_manager import as_json, make_manager, plan_of, told
+from nodeproof.cli.stress_manager import as_json, item_name, make_manager, plan_of, told
 from nodeproof.cli.table import print_table, printable_lines
 from nodeproof.stress.profile import identity_hash
 
@@ -11,8 +11,8 @@ __all__ = ["run"]
 
 
 def _run(options: argparse.Namespace) -> int:
-    plan = plan_of(options)
-    profile = make_manager(options).describe(options.name.strip().lower(), plan=plan)
+    plan, name = plan_of(options), item_name(options.name)
+    profile = make_manager(options).describe(name, plan=plan)
     if as_json(options):
         print_json(profile, indent=2)
         return 0

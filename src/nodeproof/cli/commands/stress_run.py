@@ -6,7 +6,7 @@ import sys
 
 from nodeproof.cli.output import print_json
 from nodeproof.cli.state_lease import working_state
-from nodeproof.cli.stress_manager import as_json, complain, make_manager, plan_of, told
+from nodeproof.cli.stress_manager import as_json, complain, item_name, make_manager, plan_of, told
 from nodeproof.cli.stress_progress import make_progress
 from nodeproof.cli.stress_report import print_report
 from nodeproof.errors import UsageError
@@ -78,11 +78,11 @@ def _follow(manager: StressFacade, report: Report, signals: Signals) -> tuple[Re
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """Items in their order. Raises UsageError for an empty element of ``--bench``."""
+    """Items in their order. Raises UsageError for an empty element of ``--bench``, and for what is no item."""
     listed = options.bench.split(",") if options.bench is not None else []
     if any(not name.strip() for name in listed):
         raise UsageError(f"--bench {options.bench}: an element is empty")
-    return [*listed, *options.names]
+    return [item_name(name) for name in (*listed, *options.names)]
 
 
 def _timeout(options: argparse.Namespace) -> float:

@@ -12,7 +12,7 @@ import msgspec
 from nodeproof.errors import CommandError, CommandFailure
 from nodeproof.host.commands import CommandResult, Commands, HostCommands
 from nodeproof.host.files import Opener, open_here
-from nodeproof.host.reader.rights import SOCKET, may_open, may_run
+from nodeproof.host.reader.rights import OWN_FIRST, SOCKET, may_open, may_run
 from nodeproof.host.reader.wire import Answer, Question, receive, send
 
 __all__ = ["LentCommands", "ReaderClient", "own_or_lent"]
@@ -82,6 +82,8 @@ class LentCommands:
     def __init__(self, reader: ReaderClient, own: HostCommands | None = None) -> None:
         self._reader = reader
         self._own = own or HostCommands()
+        self._takes_root: set[str] = set()
+        """Programs that failed for us and did not for the reader."""
         self.started_total = 0
         """Programs started so far, by either."""
 
@@ -98,7 +100,23 @@ class LentCommands:
         self.started_total += 1
         if not may_run(argv):
             return self._own.run(argv, deadline_s=deadline_s, subject=subject)
+        if argv[0] in OWN_FIRST and argv[0] not in self._takes_root:
+            return self._own_else_lent(argv, deadline_s, subject)
         return self._reader.run(argv, deadline_s)
+
+    def _own_else_lent(self, argv: Sequence[str], deadline_s: float, subject: str) -> CommandResult:
+        """With our own rights; by the reader where that fails, and from then on at once if it did better. Raises CommandError."""
+        own = self._own.run(argv, deadline_s=deadline_s, subject=subject)
+        if own.exit_code == 0:
+            return own
+        try:
+            lent = self._reader.run(argv, deadline_s)
+        except CommandError:
+            return own
+        if lent.exit_code != 0:
+            return own
+        self._takes_root.add(argv[0])
+        return lent
 
     def close(self) -> None:
         """Kill what still runs here; the reader ends its own."""

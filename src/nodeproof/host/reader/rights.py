@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-__all__ = ["SOCKET", "may_open", "may_run", "subject_of"]
+__all__ = ["OWN_FIRST", "SOCKET", "may_open", "may_run", "subject_of"]
 
 SOCKET = "/run/nodeproof-reader.sock"
 """Where the reader listens; its mode says who may ask."""
@@ -27,11 +27,23 @@ _IPMITOOL = (
     r"sel info",
     r"sel elist last [0-9]{1,5}",
 )
+_NPU_SMI = (
+    r"info",
+    r"info -m",
+    r"info -t topo",
+    r"info -t (common|usages|memory|ecc|health) -i [0-9]{1,4}",
+    r"info -t hccs-bw -i [0-9]{1,4} -c [0-9]{1,2} -time 50",
+)
 _COMMANDS = {
     "smartctl": re.compile(rf"({'|'.join(_SMARTCTL)}) {_DISK}"),
     "ipmitool": re.compile("|".join(_IPMITOOL)),
+    "npu-smi": re.compile("|".join(_NPU_SMI)),
+    "hccn_tool": re.compile(r"-i [0-9]{1,4} -(bandwidth|link|speed|stat) -g"),
     "dmidecode": re.compile(r"--type [0-9]{1,3}(,[0-9]{1,3}){0,15}"),
 }
+
+OWN_FIRST = frozenset({"npu-smi", "hccn_tool"})
+"""Programs that work for a member of the driver's group, or not, by their version: asked with one's own rights first."""
 
 
 def may_open(path: str) -> bool:
@@ -48,4 +60,6 @@ def may_run(argv: Sequence[str]) -> bool:
 
 def subject_of(argv: Sequence[str]) -> str:
     """The device a command works on; empty when it names none."""
-    return argv[-1] if argv and argv[-1].startswith("/dev/") else ""
+    if argv and argv[-1].startswith("/dev/"):
+        return argv[-1]
+    return f"NPU {argv[argv.index('-i') + 1]}" if "-i" in argv[:-1] and argv[0] in OWN_FIRST else ""

@@ -1,11 +1,9 @@
 """The reader: answers questions on its socket, one thread a connection, until it is told to end."""
 
 import contextlib
-import errno
 import logging
 import os
 import socket
-import stat
 import threading
 from collections.abc import Collection
 
@@ -13,6 +11,7 @@ import msgspec
 
 from nodeproof.errors import CommandError, CommandFailure, UsageError
 from nodeproof.host.commands import HostCommands
+from nodeproof.host.dead_socket import clear_dead_socket
 from nodeproof.host.peer import peer_of
 from nodeproof.host.reader.rights import may_open, may_run, subject_of
 from nodeproof.host.reader.wire import Answer, Question, receive, send
@@ -36,7 +35,7 @@ def listening_socket(path: str, environ: dict[str, str] | os._Environ[str]) -> s
         return socket.socket(fileno=_FIRST_LISTEN_FD)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        _clear_the_way(path)
+        clear_dead_socket(path, socket.SOCK_SEQPACKET)  # one that lives is told of by the bind
         listener.bind(path)
         os.chmod(path, 0o600)
         listener.listen(_MAX_CONNECTIONS)
@@ -44,18 +43,6 @@ def listening_socket(path: str, environ: dict[str, str] | os._Environ[str]) -> s
         listener.close()
         raise UsageError(f"cannot listen on {path}: {os.strerror(error.errno or 0)}; start nodeproof-reader.socket") from None
     return listener
-
-
-def _clear_the_way(path: str) -> None:
-    """Remove a socket that nobody answers on. Raises OSError."""
-    try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-        if probe.connect_ex(path) == errno.ECONNREFUSED:
-            os.unlink(path)
 
 
 class ReaderServer:

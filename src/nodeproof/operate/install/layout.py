@@ -124,6 +124,8 @@ def _units(site: Site) -> list[Step]:
             text = template(unit, program=site.program, config=CONFIG)
             result.append(_file(site, f"/etc/systemd/system/{unit}", text, f"unit of the {service}"))
     drop_ins = [f"nodeproof-reader.service.d/{name}.conf" for name in _READER_DROP_INS if "reader" in site.services]
+    if "reader" in site.services and "ascend" in site.devices:
+        drop_ins.append("nodeproof-reader.service.d/ascend.conf")
     drop_ins += [f"nodeproof.service.d/{name}.conf" for name in site.devices if "daemon" in site.services]
     result += [_file(site, f"/etc/systemd/system/{name}", template(name), "a right, with its reason") for name in drop_ins]
     return result

@@ -148,7 +148,7 @@ class BuiltinAdapter:
             return [Finding(check="gpu", status=CheckStatus.WARN, message=message, fix="let this user read /sys/bus/pci")]
         if not cards:
             message = "there is no accelerator on the PCI bus"
-            return [Finding(check="gpu", status=CheckStatus.FAIL, message=message, fix="run it on a machine with GPUs")]
+            return [Finding(check="gpu", status=CheckStatus.UNSUPPORTED, message=message, fix="run it on a machine with GPUs")]
         return [Finding(check="gpu", status=CheckStatus.PASS, message=f"{len(cards)} accelerators on the PCI bus", fix="")]
 
 
@@ -205,7 +205,7 @@ def _libraries(benchmark: str) -> list[AssetCheck]:
     found = []
     for name in _GPU_LIBRARIES if benchmark == "gpu_burn" else _LIBRARIES:
         if importlib.util.find_spec(name) is None:
-            status, message = CheckStatus.FAIL, f"not installed ({_extra(benchmark)})"
+            status, message = CheckStatus.FAIL, "not installed"
         else:
             status, message = CheckStatus.PASS, metadata.version(name)
         found.append(AssetCheck(name, name, "library", required=True, status=status, message=message))

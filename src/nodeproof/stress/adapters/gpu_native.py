@@ -107,7 +107,7 @@ def _is_dcgmi(path: str) -> bool:
 
 def _asset(path: str) -> AssetCheck:
     if not path or not os.access(path, os.X_OK):
-        message = f"neither dcgmi nor gpu_burn was found ({_FIX})" if not path else "cannot be executed"
+        message = "neither dcgmi nor gpu_burn was found" if not path else "cannot be executed"
         return AssetCheck("program", path or _DCGMI, "executable", required=True, status=CheckStatus.FAIL, message=message)
     digest = sha256_of_file(path)
     return AssetCheck("program", path, "executable", required=True, status=CheckStatus.PASS, message="ok", sha256=digest)

@@ -1,13 +1,11 @@
 """Who may do what at the runner's socket, by the kernel's word on who is asking."""
 
-import grp
 import os
-import pwd
 from collections.abc import Iterable
 from enum import IntEnum
 
-from nodeproof.errors import UsageError
 from nodeproof.host.peer import Peer
+from nodeproof.host.users import group_number, user_number
 
 __all__ = ["Access", "Role"]
 
@@ -40,23 +38,5 @@ class Access:
         return max(roles)
 
     def _admit(self, entry: str, role: Role) -> None:
-        table, number = (self._groups, _gid(entry[1:])) if entry.startswith("%") else (self._users, _uid(entry))
+        table, number = (self._groups, group_number(entry[1:])) if entry.startswith("%") else (self._users, user_number(entry))
         table[number] = max(role, table.get(number, Role.NONE))
-
-
-def _uid(name: str) -> int:
-    if name.isascii() and name.isdecimal():
-        return int(name)
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        raise UsageError(f"{name!r}: this machine has no such user") from None
-
-
-def _gid(name: str) -> int:
-    if name.isascii() and name.isdecimal():
-        return int(name)
-    try:
-        return grp.getgrnam(name).gr_gid
-    except KeyError:
-        raise UsageError(f"%{name}: this machine has no such group") from None

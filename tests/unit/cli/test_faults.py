@@ -1,0 +1,160 @@
+"""``nodeproof faults`` at an interface that is really served: what is refused, and events that go out again."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodeproof.cli.main import main
+from nodeproof.faults.delivery import DeliverySettings
+from nodeproof.faults.desk import FaultDesk
+from nodeproof.faults.service import FaultService
+from nodeproof.host.recorded import ManualClock
+from support.daemon import free_port
+from support.http_client import Client
+from support.webhooks import fault_event
+
+
+class Served:
+    """An interface with a configuration that names it, and a subscriber that does not answer yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.desk = FaultDesk(str(folder / "faults"), ManualClock(), "boot")
+        self.desk.open()
+        self.service = FaultService(
+            self.desk,
+            ManualClock(),
+            "127.0.0.1:0",
+            boot_id="boot",
+            settings=DeliverySettings(timeout_s=5.0, retries=0),
+            buffer=10,
+            webhook_allow=["127.0.0.1"],
+        )
+        self.service.start()
+        self.hook = free_port()
+        self.config = folder / "nodeproof.yaml"
+        self.configure(self.service.server.ports[0])
+        self.environ = {"NODEPROOF_DATA_DIR": str(folder), "NODEPROOF_CONFIG": str(self.config)}
+
+    def configure(self, port: int, *, enabled: bool = True) -> None:
+        """Write the configuration."""
+        faults = {"enabled": enabled, "dir": self.desk.directory, "rest_addr": f"127.0.0.1:{port}"}
+        self.config.write_bytes(msgspec.json.encode({"faultsub": faults}))
+
+    def subscribe(self) -> str:
+        """A webhook at the port where nobody listens yet."""
+        body = msgspec.json.encode({"endpoint": f"http://127.0.0.1:{self.hook}/hook"})
+        fields = ("POST /faultsub/subscriptions HTTP/1.0", "Content-Type: application/json", f"Content-Length: {len(body)}")
+        client = Client(("127.0.0.1", self.service.server.ports[0]))
+        client.send("\r\n".join(fields).encode() + b"\r\n\r\n" + body)
+        answer = client.read()
+        client.close()
+        return str(msgspec.json.decode(answer.body)["id"])
+
+    def give_up(self) -> None:
+        """One event that nobody takes."""
+        taken = self.desk.record(fault_event(0))
+        assert self.desk.keep(taken.sequence, 5.0)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until nobody delivers."""
+        deliverer = self.service._deliverer
+        for postman in list(deliverer._posts.values()):
+            postman.join(10.0)
+
+    def run(self, *arguments: str) -> int:
+        """The command."""
+        return main(["faults", *arguments], self.environ)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    one = Served(tmp_path)
+    yield one
+    one.service.stop()
+    one.desk.close()
+
+
+class _Receiver(http.server.BaseHTTPRequestHandler):
+    got: list[str]
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        type(self).got.append(self.headers["X-Nodeproof-Redelivery"])
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class has it so
+        """Quiet."""
+
+
+def test_events_that_were_given_up_are_listed_and_go_out_again(
+    served: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # loopback is asked through no proxy
+    assert (served.run("dead"), capsys.readouterr().out) == (0, "Nobody has subscribed.\n")
+    identity = served.subscribe()
+    assert served.run("redeliver") == 1
+    assert capsys.readouterr().out == "No dead letter to send again.\n"
+    served.give_up()
+    assert served.run("dead") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == f"{identity}  http://127.0.0.1:{served.hook}/hook: 1 dead letters"
+    assert shown[2].split() == ["Number", "Given", "up", "Attempts", "What", "Why"]
+    assert "set card_drop npu_id=3" in shown[4]
+    assert served.run("dead", "-o", "json") == 0
+    (told,) = msgspec.json.decode(capsys.readouterr().out)
+    assert (told["subscription"], told["letters"][0]["event"]["sequence"]) == (identity, 1)
+    with http.server.HTTPServer(("127.0.0.1", served.hook), type("Receiver", (_Receiver,), {"got": []})) as receiver:
+        thread = threading.Thread(target=receiver.handle_request)
+        thread.start()
+        assert served.run("redeliver", "--subscription", identity, "--number", "1") == 0
+        assert capsys.readouterr().out == f"{identity}: 1 events go out again: 1\n"
+        thread.join(10.0)
+        assert receiver.RequestHandlerClass.got == ["true"]  # type: ignore[attr-defined]
+    served.settle()
+    assert served.run("redeliver", "--number", "1") == 1
+
+
+def test_what_cannot_be_asked(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert served.run("redeliver", "--subscription", "sub-0") == 2
+    assert "no subscription 'sub-0'; nodeproof faults dead lists those that there are" in capsys.readouterr().err
+    served.configure(free_port())
+    assert served.run("dead") == 1
+    assert "/faultsub/subscriptions does not answer ([Errno 111] Connection refused); start the daemon" in capsys.readouterr().err
+    served.configure(1, enabled=False)
+    assert served.run("dead") == 2
+    assert "nobody is served here: faultsub.enabled is false" in capsys.readouterr().err
+
+
+def test_what_the_interface_says_against_it_is_repeated(
+    served: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodeproof.faults.api.uid_of_connection", lambda _client, _server: 4242)
+    assert served.run("dead") == 2
+    assert "uid 4242 may not do this; faultsub.operators may name that user" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "known"), [("--component", "chassis, cpu, daemon"), ("--type", "card_drop, ")])
+def test_a_history_of_what_there_is_not_is_refused(
+    served: Served, option: str, known: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``Nothing happened.`` was the answer to a name that was misspelt."""
+    assert served.run("history", option, "nope") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"nodeproof: {option} 'nope': no fault is of it, and no entry; there are ")
+    assert known in said
+    assert served.run("history", "--component", "gpu", "--type", "card_drop") == 0
+    assert capsys.readouterr().out == "Nothing happened.\n"
+
+
+def test_a_name_of_somebody_elses_that_is_in_the_log_is_known(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = served.desk.record(fault_event(0, component="their_own", type="their_type"))
+    assert served.desk.keep(taken.sequence, 5.0)
+    since = "2999-01-01T00:00:00Z"
+    assert served.run("history", "--component", "their_own", "--type", "their_type", "--since", since) == 0
+    assert capsys.readouterr().out == "Nothing happened.\n"
