@@ -1,8 +1,8 @@
 """DCMI of the Ascend driver, asked through a helper process that may be killed (``dcmi_helper``).
 
 Each chip has a deadline of its own. A chip that is late costs its own readings only: the helper, in which its call still hangs,
-is replaced, and that chip is left alone for a while, twice as long each time. When no chip at all answers, one may hold up the
-others inside the driver: the next look asks one after the other, until the culprit is found.
+is replaced, and that chip is left alone for a while, twice as long each time. When several are late, one may hold up the others
+inside the driver: the next look asks one after the other, until the culprit is found.
 """
 
 import contextlib
@@ -124,7 +124,7 @@ class HelperDcmi:
         late = [chip for chip in asked if chip not in told]
         if late:
             self._replace()
-        if late and not told and len(asked) > 1:
+        if len(late) > 1:
             self._singly = True
         else:
             self._rest(late)

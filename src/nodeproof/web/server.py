@@ -104,6 +104,10 @@ class WebServer:
         )
         self._begun.set()
         await self._stop.wait()
+        # A client that was accepted in this turn gets its transport in the next one, for which the server must not be closed yet:
+        # asyncio would lose the socket (`Server._attach`).
+        self._loop.remove_reader(self._socket)
+        await asyncio.sleep(0)
         server.close()
         await self._end_connections()
 

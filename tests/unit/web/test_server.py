@@ -1,11 +1,15 @@
 """Where the server listens and where it refuses to; the configuration and command line that lead there."""
 
 import argparse
+import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import urllib.request
+import warnings
 from pathlib import Path
 
 import pytest
@@ -99,3 +103,19 @@ def test_an_error_of_our_own_is_a_problem_without_inner_parts(tmp_path: Path) ->
     assert answer.status == 500
     assert b"TypeError" in answer.body
     assert b"Traceback" not in answer.body
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_a_client_that_comes_in_the_turn_of_the_end_loses_no_socket(tmp_path: Path, turn: int) -> None:
+    """asyncio gave it no transport, and its socket stayed open until somebody collected it: a warning in another test."""
+    with warnings.catch_warnings(record=True) as told, serving(tmp_path / str(turn)) as server:
+        warnings.simplefilter("always")
+        loop, held = server._loop, threading.Event()
+        assert loop is not None
+        loop.call_soon_threadsafe(held.wait, 10.0)
+        with socket.create_connection(address(server)):
+            loop.call_soon_threadsafe(server._stop.set)  # as stop() does; the loop finds both at once
+            held.set()
+            server.stop()
+        gc.collect()
+    assert [str(one.message) for one in told if "unclosed" in str(one.message)] == []
