@@ -8,7 +8,7 @@ from nodeproof.clock import Instant, rfc3339
 from nodeproof.errors import Absence
 from nodeproof.health import RULESETS, Evaluator, Readings, needed_metrics
 from nodeproof.model.catalogue import CATALOGUE
-from nodeproof.model.metric import Batch, Metric
+from nodeproof.model.metric import Batch, Labels, Metric
 from support.node import Node, bare, by_rule, finding, healthy, unknown, with_gpus
 
 NOT_HERE = Absence.NOT_APPLICABLE
@@ -403,3 +403,35 @@ def test_rule_ids_are_unique() -> None:
 def test_node_helper_is_honest() -> None:
     node: Node = healthy()
     assert sum(len(batch.metrics) for batch in node.batches().values()) == len(node.values)
+
+
+def test_which_side_of_a_rule_a_thing_is_on() -> None:
+    """What ends a fault: its own reading on the good side, and never that there is none."""
+    node = healthy()
+    node.set("disk", "read_only", 0, device="/dev/sda1", mount_point="/", fstype="ext4").judge()
+
+    def total(labels: Labels) -> bool:
+        return labels.get("core") == "total"
+
+    def root(labels: Labels) -> bool:
+        return labels.get("mount_point") == "/"
+
+    def elsewhere(labels: Labels) -> bool:
+        return labels.get("mount_point") == "/elsewhere"
+
+    reads_well = node.evaluator.reads_well
+    assert reads_well("cpu.usage", total) is True
+    assert reads_well("disk.read_only", root) is True
+    assert reads_well("disk.read_only", elsewhere) is None, "there is no such thing"
+    assert reads_well("npu.card_drop", root) is None, "it does not apply"
+    assert reads_well("gpu.reset_required", root) is None, "nothing was seen of it"
+    assert reads_well("no.such_rule", root) is None
+    node.set("cpu", "usage", 95, core="total").set(
+        "disk", "read_only", 1, device="/dev/sda1", mount_point="/", fstype="ext4"
+    ).judge()
+    assert reads_well("cpu.usage", total) is False
+    assert reads_well("disk.read_only", root) is False
+    node.set("cpu", "usage", 79, core="total").judge()
+    assert reads_well("cpu.usage", total) is False, "no longer over 80, not yet under 78"
+    node.miss("disk", "read_only").judge()
+    assert reads_well("disk.read_only", root) is None, "a reading that is gone is no good one"

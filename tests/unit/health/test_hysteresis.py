@@ -3,6 +3,10 @@
 from nodeproof.clock import Instant, rfc3339, rfc3339_parse
 from nodeproof.errors import Absence
 from nodeproof.health import Evaluator, Readings
+from nodeproof.health.latch import Latch
+from nodeproof.health.limits import level
+from nodeproof.health.rules import Probe
+from nodeproof.health.sample import Sample
 from nodeproof.model.metric import Batch, Metric
 from support.node import Node, by_rule, finding, healthy, with_gpus
 
@@ -211,3 +215,21 @@ def test_a_flag_needs_two_samples_to_begin_and_one_to_end() -> None:
     assert "network.link_lost" in by_rule(node.judge())
     node.set("network", "link_lost", 0, interface="eth0")
     assert "network.link_lost" not in by_rule(node.judge())
+
+
+def test_a_good_sample_that_is_fed_twice_is_one() -> None:
+    """Of two disks that one rule is about, only one was read anew: the other's old reading is no second good one."""
+    limit = level(Probe("disk", ("temperature",), entity=("device",)), 60, 58)
+    latch = Latch(_hot(70.0, 1))
+    latch.feed(_hot(70.0, 1), limit, Instant(0.0, 100.0), confirm=False)
+    latch.feed(_hot(40.0, 2), limit, Instant(0.0, 110.0), confirm=True)
+    for mono_s in (140.0, 150.0):
+        latch.feed(_hot(40.0, 2), limit, Instant(0.0, mono_s), confirm=True)
+        assert latch.active
+    latch.feed(_hot(40.0, 3), limit, Instant(0.0, 150.0), confirm=True)
+    assert not latch.active
+
+
+def _hot(value: float, number: int) -> Sample:
+    metric = Metric("disk", "temperature", value, "°C", {"device": "sda"}, f"t{number}")
+    return Sample(metric, value, ("sda",), f"t{number}")

@@ -135,3 +135,12 @@ def test_the_verdict_is_that_of_an_evaluator_that_looks_at_everything_each_time(
         thorough._latches._fed.clear()
         thorough._watch._looks.clear()
         assert quick.evaluate(Readings(batches), at) == thorough.evaluate(Readings(batches), at)
+
+
+def test_a_component_without_a_fresh_batch_is_left_alone() -> None:
+    seen: dict[int, Seen] = {}
+    first = see(PROBE, Batch("disk", "", 1.0, [usage(50.0)], []), seen)
+    fresh = Readings({"disk": Batch("disk", "", 2.0, [usage(99.0)], [])})
+    assert look(PROBE, Moment(fresh, Growth(), START, {"cpu"}, seen)) is first
+    assert look(PROBE, Moment(fresh, Growth(), START, {"disk"}, seen, {"disk": {"inode_usage"}})) is not first
+    assert look(PROBE, Moment(fresh, Growth(), START, {"disk"}, seen)).samples[0].value == 99.0

@@ -170,3 +170,16 @@ def test_the_score_is_that_of_the_definition(peers: list[float], value: float, f
     score = robust_z(value, peers, floor)
     assert abs(score) * (floor / 3.5) <= abs(value - middle) * 1.0000001
     assert (score > 0) == (value > middle)
+
+
+def test_a_sound_fleet_is_told_to_be_sound() -> None:
+    """What was compared and is alike reads well; what could not be compared does not."""
+    evaluator = Evaluator(confirm=False)
+    dice = random.Random(5)  # noqa: S311 - a test's noise, always the same
+    for second in range(0, 400, 10):
+        batch = _sample("gpu", second, _fleet("gpu", dice))
+        evaluator.note(batch)
+        evaluator.evaluate(Readings({"gpu": batch}), Instant(1000.0 + second, float(second)))
+    assert evaluator.straggler("gpu").state is StragglerState.NONE
+    assert evaluator.reads_well("gpu.straggler", lambda _: True) is True
+    assert evaluator.reads_well("npu.straggler", lambda _: True) is None
