@@ -1,6 +1,8 @@
 """``nodeproof faults`` at an interface that is really served: what is refused, and events that go out again."""
 
 import http.server
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,13 +10,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeproof.cli import fault_orders
 from nodeproof.cli.main import main
+from nodeproof.errors import NodeproofError, UsageError
+from nodeproof.faults.coalesce import CoalescedEvent
 from nodeproof.faults.delivery import DeliverySettings
 from nodeproof.faults.desk import FaultDesk
 from nodeproof.faults.service import FaultService
 from nodeproof.host.recorded import ManualClock
 from support.daemon import free_port
 from support.http_client import Client
+from support.kernel_log import event
 from support.webhooks import fault_event
 
 
@@ -158,3 +164,104 @@ def test_a_name_of_somebody_elses_that_is_in_the_log_is_known(served: Served, ca
     since = "2999-01-01T00:00:00Z"
     assert served.run("history", "--component", "their_own", "--type", "their_type", "--since", since) == 0
     assert capsys.readouterr().out == "Nothing happened.\n"
+
+
+def _lose_gpu(served: Served) -> None:
+    found = event("NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.")
+    assert found is not None
+    served.desk.hear([CoalescedEvent(found, 3, 1.0, 1.0)])
+    assert served.desk.keep(served.desk.sequence, 5.0)
+
+
+def test_a_rule_on_the_kernel_log_is_explained_with_what_stands(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "xid.79"], served.environ) == 0
+    assert capsys.readouterr().out.startswith("xid.79 (gpu): clear\n")
+    _lose_gpu(served)
+    assert main(["explain", "xid.79"], served.environ) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("xid.79 (gpu): triggered\n")
+    for line in (
+        "  Type:     card_drop, class lost, severity critical",
+        "  Source:   /dev/kmsg",
+        "  Ends:     the next boot, or an",
+    ):
+        assert line in shown
+    assert "  Stands:   f1 0000:05:00 since 20" in shown
+    assert ", 3 times\n" in shown
+    assert " set 0000:05:00: " in shown
+    assert main(["explain", "xid.79", "-o", "json"], served.environ) == 0
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert (told["rule"]["name"], told["standing"][0]["fault_id"], told["events"][0]["change"]) == ("xid.79", "f1", "set")
+
+
+@pytest.mark.parametrize(
+    ("rule", "ends"),
+    [
+        ("xid.8", "it is an event, and stands for nothing that could end"),
+        ("kernel.io_error", "no other one for 3600 s, or an operator's word"),
+    ],
+)
+def test_how_a_rule_on_the_kernel_log_ends(served: Served, rule: str, ends: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", rule], served.environ) == 0
+    assert f"  Ends:     {ends}\n" in capsys.readouterr().out
+
+
+def test_a_rule_on_the_kernel_log_that_there_is_not(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "kernel.nothing"], served.environ) == 2
+    assert "no rule 'kernel.nothing'; docs/faults.md and nodeproof faults list" in capsys.readouterr().err
+    _spoil(served)
+    assert main(["explain", "xid.79"], served.environ) == 2
+    assert "active.json cannot be read" in capsys.readouterr().err
+
+
+def _spoil(served: Served) -> None:
+    served.service.stop()
+    served.desk.close()
+    (Path(served.desk.directory) / "active.json").write_text("{", encoding="ascii")
+
+
+def test_what_stands_is_unknown_without_a_daemon_or_a_file_that_can_be_read(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _lose_gpu(served)
+    assert served.run("active") == 3
+    shown = capsys.readouterr().out
+    assert shown.startswith("Not the present: daemon absent: no daemon has written to ")
+    assert "f1  critical  card_drop" in shown
+    _spoil(served)
+    assert served.run("active", "-o", "json") == 3
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert (told["fresh"], told["faults"]) == (False, [])
+    assert "active.json cannot be read" in told["problem"]
+
+
+def test_an_order_without_a_daemon_says_what_to_start(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert served.run("ack", "f1", "--note", "ordered") == 1
+    assert "no daemon can be asked (absent: no daemon has written to" in capsys.readouterr().err
+
+
+def test_who_has_no_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_uid: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(fault_orders.pwd, "getpwuid", nobody)
+    assert fault_orders.caller() == str(os.getuid())
+
+
+def test_a_process_that_the_signal_would_end_gets_none() -> None:
+    with subprocess.Popen(["sleep", "30"]) as child:
+        with pytest.raises(NodeproofError, match=f"process {child.pid} takes no orders"):
+            fault_orders._wake(child.pid)
+        assert child.poll() is None
+        child.kill()
+    with pytest.raises(FileNotFoundError):
+        fault_orders._wake(child.pid)
+
+
+def test_a_daemon_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault_orders, "_ANSWER_S", 0.05)
+    with pytest.raises(NodeproofError, match=r"did not answer within 0\.05 s"):
+        fault_orders._await(str(tmp_path / "x.json"))
+    (tmp_path / "x.answer").write_text('{"error": "no fault stands"}')
+    with pytest.raises(UsageError, match="no fault stands"):
+        fault_orders._await(str(tmp_path / "x.json"))

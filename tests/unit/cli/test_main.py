@@ -1,7 +1,11 @@
 """The command line as a whole: commands, flags, exit codes, and where things are printed."""
 
 import argparse
+import os
 import re
+import signal
+import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,9 +14,17 @@ import pytest
 from nodeproof import __version__
 from nodeproof.cli import main as entry
 from nodeproof.cli.main import main
+from nodeproof.cli.options import load_config_apart
 from nodeproof.cli.parser import COMMANDS, make_parser
+from nodeproof.cli.web_makers import makers_of
+from nodeproof.config.resolve import defaults
 from nodeproof.errors import ConfigError, NodeproofError, UsageError
+from nodeproof.host.commands import CommandResult, HostCommands
+from nodeproof.host.reader.client import ReaderClient
+from nodeproof.stress.runner.place import SOCKET_VARIABLE
+from support.daemon import until
 
+Captured = pytest.CaptureFixture[str]
 NOTHING: Mapping[str, str] = {}
 
 
@@ -173,3 +185,71 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_root_without_a_machine(tmp_path: Path, home: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--root", str(tmp_path)], home) == 2
     assert f"--root {tmp_path}: has no folder proc" in capsys.readouterr().err
+
+
+def test_the_reader_serves_until_it_is_told_to_end(tmp_path: Path, home: dict[str, str]) -> None:
+    path = tmp_path / "reader.sock"
+
+    def ask_and_end() -> None:
+        until(path.exists, "it listens")
+        answered.append(_refused(path))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    answered: list[str] = []
+    other = threading.Thread(target=ask_and_end)
+    other.start()
+    assert main(["reader", "--socket", str(path), "--user", str(os.geteuid())], home) == 0
+    other.join()
+    assert answered == ["No such file or directory"]
+
+
+def _refused(path: Path) -> str:
+    try:
+        os.close(ReaderClient(str(path)).open("/sys/class/powercap/no-such-one/energy_uj"))
+    except OSError as error:
+        return str(error.strerror)
+    return ""
+
+
+def test_a_reader_for_a_user_that_this_machine_has_not(tmp_path: Path, home: dict[str, str], capsys: Captured) -> None:
+    assert main(["reader", "--socket", str(tmp_path / "x"), "--user", "no such user"], home) == 2
+    assert capsys.readouterr().err == "nodeproof: --user 'no such user': this machine has no such user\n"
+
+
+def test_the_configuration_of_a_long_life_is_read_by_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "n.yaml"
+    file.write_text("exporter: {address: 'localhost:1'}\n", encoding="utf-8")
+    options = argparse.Namespace(config=str(file), environ={"HOME": str(tmp_path), "NODEPROOF_DATA_DIR": str(tmp_path)})
+    assert load_config_apart(options).exporter.address == "localhost:1"
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert load_config_apart(options).exporter.address == "localhost:1", "without a child it is read here"
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert load_config_apart(options).exporter.address == "localhost:1", "and so where the child is of no use"
+    monkeypatch.undo()
+    file.write_text("exporter: {adress: x}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"exporter\.adress"):
+        load_config_apart(options)
+
+
+def test_the_page_is_lent_the_doctor_of_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    answer = CommandResult((), 1, b'{"checks": []}', b"", 0.1, truncated=False)
+
+    def run(_self: object, argv: list[str], *, deadline_s: float) -> CommandResult:
+        assert deadline_s == 60.0
+        asked.append(argv)
+        return answer
+
+    monkeypatch.setattr(HostCommands, "run", run)
+    options = argparse.Namespace(config="/x.yaml", root="/host", environ={"HOME": str(tmp_path), SOCKET_VARIABLE: "none"})
+    makers = makers_of(options, defaults({"HOME": str(tmp_path)}))
+    assert makers.doctor is not None
+    assert makers.doctor() == b'{"checks": []}'
+    assert asked[0][1:] == ["-m", "nodeproof", "doctor", "-o", "json", "--root", "/host", "-c", "/x.yaml"]
+    answer = answer._replace(exit_code=2, stderr=b"nodeproof: no such file\n")
+    with pytest.raises(NodeproofError, match="nodeproof doctor ended with status 2: nodeproof: no such file"):
+        makers.doctor()
+    assert makers.settings is not None
+    assert makers.settings().default_benchmarks == ("stream",)
+    options.environ[SOCKET_VARIABLE] = "/run/a-runner.sock"
+    assert makers_of(options, defaults({"HOME": str(tmp_path)})).settings is None

@@ -1,7 +1,6 @@
 """``nodeproof reader``: what only root may read, for the daemon; started by systemd through its socket."""
 
 import argparse
-import pwd
 import signal
 import threading
 
@@ -10,6 +9,7 @@ from nodeproof.errors import UsageError
 from nodeproof.host.reader.rights import SOCKET
 from nodeproof.host.reader.server import ReaderServer, listening_socket
 from nodeproof.host.signals import Signals
+from nodeproof.host.users import user_number
 
 __all__ = ["run"]
 
@@ -17,9 +17,12 @@ _WAIT_S = 3600.0
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until told to end."""
+    """Serve until told to end. Raises UsageError for a user that there is none of, and where it cannot listen."""
     log.setup("info", journal="JOURNAL_STREAM" in options.environ)
-    users = [_uid(name) for name in options.user]
+    try:
+        users = [user_number(name) for name in options.user]
+    except UsageError as error:
+        raise UsageError(f"--user {error}") from None
     server = ReaderServer(listening_socket(options.socket or SOCKET, options.environ), users)
     with Signals(signal.SIGTERM, signal.SIGINT) as signals:
         threading.Thread(target=server.serve, name="reader-accept", daemon=True).start()
@@ -27,13 +30,3 @@ def run(options: argparse.Namespace) -> int:
             pass
         server.close()
     return 0
-
-
-def _uid(name: str) -> int:
-    """Raises UsageError for a user that there is none of."""
-    if name.isdecimal():
-        return int(name)
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        raise UsageError(f"--user {name}: this machine has no such user") from None
