@@ -249,7 +249,7 @@ def test_who_has_no_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_process_that_the_signal_would_end_gets_none() -> None:
-    with subprocess.Popen(["sleep", "30"]) as child:
+    with subprocess.Popen(["/bin/sleep", "30"]) as child:
         with pytest.raises(NodeproofError, match=f"process {child.pid} takes no orders"):
             fault_orders._wake(child.pid)
         assert child.poll() is None
