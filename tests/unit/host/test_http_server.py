@@ -378,3 +378,62 @@ def test_a_thread_that_cannot_be_started_costs_that_client_only(serve: Serve, mo
     assert one.get("/").status == 200
     for each in (lost, one):
         each.close()
+
+
+class TestBodies:
+    """A server that takes bodies, and is told whose connection it is."""
+
+    @pytest.fixture
+    def taking(self) -> Iterator[HttpServer]:
+        def taken(request: Request) -> Response:
+            ends = request.ends
+            return Response(200, b"%d %b %d" % (len(request.body), request.method.encode(), ends[0][1] if ends else 0))
+
+        limits = LIMITS._replace(body_bytes=100_000)
+        server = HttpServer(["127.0.0.1:0"], {}, otherwise=taken, limits=limits, methods=("GET", "POST"), with_ends=True)
+        server.start()
+        yield server
+        server.stop()
+
+    HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+
+    def test_in_pieces_and_with_the_next_request_behind_it(self, taking: HttpServer) -> None:
+        one = client(taking)
+        port = one.socket.getsockname()[1]
+        one.send(self.HEAD % 60_000 + b"x" * 10)
+        for _ in range(2):
+            one.send(b"x" * 20_000)
+        one.send(b"x" * 19_990 + self.HEAD % 3 + b"abc")
+        assert [one.read().body for _ in range(2)] == [b"60000 POST %d" % port, b"3 POST %d" % port]
+        one.close()
+
+    def test_one_that_does_not_come_to_its_end(self, taking: HttpServer) -> None:
+        one = client(taking)
+        one.send(self.HEAD % 10 + b"abc")
+        answer = one.read()
+        assert (answer.status, answer.body) == (408, b"the body did not come to its end in time\n")
+        one.close()
+
+    def test_one_that_ends_before_its_length(self, taking: HttpServer) -> None:
+        one = client(taking)
+        one.send(self.HEAD % 10 + b"abc")
+        one.socket.shutdown(socket.SHUT_WR)
+        answer = one.read()
+        assert (answer.status, answer.body) == (400, b"the body ended before its length\n")
+        one.close()
+
+    def test_nobody_is_told_of_the_ends_who_did_not_ask(self, serve: Serve) -> None:
+        seen: list[Request] = []
+
+        def see(request: Request) -> Response:
+            seen.append(request)
+            return Response(200, b"")
+
+        server = HttpServer(["127.0.0.1:0"], {"/": see}, limits=LIMITS)
+        server.start()
+        one = client(server)
+        assert one.get("/").status == 200
+        one.close()
+        server.stop()
+        assert seen[0].ends is None
+        del serve  # which sees that no thread is left

@@ -1,5 +1,6 @@
 """The privileged reader: what is on its list, who may ask, and what the daemon gets by it."""
 
+import array
 import errno
 import os
 import socket
@@ -387,3 +388,59 @@ def test_a_reader_leaves_what_is_no_dead_socket_of_its_kind(tmp_path: Path) -> N
         with pytest.raises(UsageError, match="Address already in use"):
             listening_socket(str(path), {})
         assert path.is_socket()
+
+
+def test_a_packet_that_is_too_large_is_refused_with_its_descriptors() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    kept, other = os.pipe()
+    with ours, theirs:
+        lent = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [kept]))]
+        ours.sendmsg([b"x" * (wire.MAX_PACKET_BYTES + 1)], lent)
+        with pytest.raises(OSError, match="Message too long"):
+            wire.receive(theirs)
+    os.close(kept)
+    with pytest.raises(BrokenPipeError):
+        os.write(other, b"nobody has the other end any more")
+    os.close(other)
+
+
+class _Rubbish:
+    """Answers each question with the same packet, and a descriptor."""
+
+    def __init__(self, folder: Path, packet: bytes) -> None:
+        self.path = str(folder / "rubbish.sock")
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(self.path)
+        self._listener.listen()
+        self._packet = packet
+        self.kept, self._lent = os.pipe()
+        self._thread = threading.Thread(target=self._answer)
+        self._thread.start()
+
+    def _answer(self) -> None:
+        connection, _ = self._listener.accept()
+        with connection:
+            connection.recv(wire.MAX_PACKET_BYTES)
+            connection.sendmsg([self._packet], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self._lent]))])
+
+    def end(self) -> None:
+        """Afterwards only what was handed over is open."""
+        self._thread.join()
+        self._listener.close()
+        os.close(self._lent)
+        assert os.read(self.kept, 1) == b"", "the descriptor that came with it was closed"
+        os.close(self.kept)
+
+
+def test_an_answer_that_is_none_is_an_error_and_keeps_no_descriptor(tmp_path: Path) -> None:
+    rubbish = _Rubbish(tmp_path, b"no json")
+    with pytest.raises(OSError, match="Protocol error"):
+        ReaderClient(rubbish.path).open("/dev/kmsg")
+    rubbish.end()
+
+
+def test_an_answer_to_a_command_with_one_descriptor_too_few_is_a_failure(tmp_path: Path) -> None:
+    rubbish = _Rubbish(tmp_path, b"{}")
+    with pytest.raises(CommandError, match="the reader gave no output"):
+        ReaderClient(rubbish.path).run(["ipmitool", "sensor"], 5.0)
+    rubbish.end()
