@@ -25,7 +25,6 @@ from nodeproof.sinks.exporter_http import Exporter
 from nodeproof.sinks.exposition_names import Naming
 from nodeproof.sinks.jsonl import JsonLines
 from nodeproof.sinks.jsonl_files import Limits
-from nodeproof.sinks.kpi import KpiFiles
 from nodeproof.sinks.prometheus import Renderer
 from nodeproof.sinks.snapshot import ComponentSnapshots, GlobalSnapshots, SnapshotDirectory, global_stale_after_s
 from nodeproof.units import duration_text
@@ -237,6 +236,8 @@ class Runtime:
                 self._data.go_on_from(before._data)  # noqa: SLF001 - the same
             sinks.append(self._data)
         if config.straggler_output.enabled:
+            from nodeproof.sinks.kpi import KpiFiles  # noqa: PLC0415 - only where somebody wants them
+
             kpi = config.straggler_output
             sinks.append(KpiFiles(kpi.data_dir, clock, retention_s=kpi.retention_s, flush_interval_s=kpi.flush_interval_s))
         return sinks
