@@ -270,7 +270,8 @@ class _Postman:
 
     def join(self, limit_s: float) -> None:
         """Wait for the end of what is under way."""
-        thread = self._thread
+        with self._lock:  # one that is being started cannot be waited for yet
+            thread = self._thread
         if thread is not None:
             thread.join(limit_s)
 

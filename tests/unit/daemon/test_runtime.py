@@ -71,7 +71,9 @@ def test_a_rule_that_raises_makes_the_node_unknown_until_it_is_well(
 ) -> None:
     life = lives()
     life.runtime.start()
-    life.cycle()
+    for _ in range(2):  # rates need a second reading
+        life.cycle()
+        life.clock.advance(6.0)
     assert life.written().health.grade is not Grade.UNKNOWN
 
     def broken(*_: object) -> None:

@@ -408,7 +408,7 @@ def test_node_helper_is_honest() -> None:
 def test_which_side_of_a_rule_a_thing_is_on() -> None:
     """What ends a fault: its own reading on the good side, and never that there is none."""
     node = healthy()
-    node.set("disk", "read_only", 0, device="/dev/sda1", mount_point="/", fstype="ext4").judge()
+    node.set("disk", "read_only_remount", 0, device="/dev/sda1", mount_point="/", fstype="ext4").judge()
 
     def total(labels: Labels) -> bool:
         return labels.get("core") == "total"
@@ -427,11 +427,11 @@ def test_which_side_of_a_rule_a_thing_is_on() -> None:
     assert reads_well("gpu.reset_required", root) is None, "nothing was seen of it"
     assert reads_well("no.such_rule", root) is None
     node.set("cpu", "usage", 95, core="total").set(
-        "disk", "read_only", 1, device="/dev/sda1", mount_point="/", fstype="ext4"
+        "disk", "read_only_remount", 1, device="/dev/sda1", mount_point="/", fstype="ext4"
     ).judge()
     assert reads_well("cpu.usage", total) is False
     assert reads_well("disk.read_only", root) is False
     node.set("cpu", "usage", 79, core="total").judge()
     assert reads_well("cpu.usage", total) is False, "no longer over 80, not yet under 78"
-    node.miss("disk", "read_only").judge()
+    node.miss("disk", "read_only_remount").judge()
     assert reads_well("disk.read_only", root) is None, "a reading that is gone is no good one"

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from nodeproof.host import nvml_helper
+from support.daemon import until
 from support.nvml import StubNvml, build_stub
 
 Line = dict[str, Any]
@@ -33,14 +34,45 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return library
 
 
+class Output:
+    """In the place of the helper's standard output, and of its way to end at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._data = b""
+        self.ended: list[int] = []
+
+    def write(self, fd: int, data: bytes) -> int:
+        """A few bytes at a time, as a pipe may take them."""
+        assert fd == 1
+        with self._lock:
+            part = bytes(data[:1000])
+            self._data += part
+            return len(part)
+
+    def _exit(self, status: int) -> None:
+        self.ended.append(status)
+        raise SystemExit(status)
+
+    getpid = staticmethod(os.getpid)
+
+    def lines(self) -> list[Line]:
+        """Whole lines so far."""
+        with self._lock:
+            return [json.loads(line) for line in self._data.split(b"\n")[:-1]]
+
+    def cards(self) -> list[Line]:
+        """What was said of cards."""
+        return [line["card"] for line in self.lines() if "card" in line]
+
+
 class Helper:
     """The helper's own code, told what to do by lines, as over its pipe."""
 
-    def __init__(self, stub: StubNvml, capfd: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, stub: StubNvml, out: Output) -> None:
         self.stub = stub
-        self._capfd = capfd
-        self._out = ""
-        self.asked = 0
+        self.out = out
+        self.asked = self._sent = 0
 
     def look(self, *, deep: bool, before: Callable[[], None] | None = None) -> tuple[bytes, Callable[[], None] | None]:
         """One request for all cards."""
@@ -49,45 +81,42 @@ class Helper:
         return json.dumps(line).encode() + b"\n", before
 
     def serve(self, *requests: tuple[bytes, Callable[[], None] | None]) -> list[Line]:
-        """Have the requests answered, each before the next one is sent; what was said of cards, in the order of the cards."""
+        """Have the requests answered, each before the next one is sent; what the last one brought, in the order of the cards."""
         sys.stdin = SimpleNamespace(buffer=self._requests(requests))  # type: ignore[assignment]  # put back by the fixture
         assert nvml_helper.main() == 0
-        found = [line["card"] for line in self._until(len(requests)) if "card" in line]
-        return sorted(found[-len(self.stub.addresses) :], key=lambda card: str(card["address"]))
+        self.settle()
+        return sorted(self.out.cards()[-len(self.stub.addresses) :], key=lambda card: str(card["address"]))
 
     def _requests(self, requests: tuple[tuple[bytes, Callable[[], None] | None], ...]) -> Iterator[bytes]:
-        for number, (line, before) in enumerate(requests):
-            self._until(number)
+        for line, before in requests:
             if before is not None:
                 before()
+            self._sent += 1
             yield line
+            self.settle()
 
-    def _until(self, looks: int) -> list[Line]:
-        """All lines, once so many looks have been answered for each card."""
-        give_up_s = time.monotonic() + 15
-        while time.monotonic() < give_up_s:
-            self._out += self._capfd.readouterr().out
-            lines = [json.loads(line) for line in self._out.splitlines()]
-            if sum("card" in line for line in lines) >= looks * len(self.stub.addresses):
-                return lines
-            time.sleep(0.005)
-        raise AssertionError(self._out)
+    def settle(self) -> None:
+        """Wait until every request was answered for each card: a thread that asks on would ask the next test's library."""
+        until(lambda: len(self.out.cards()) >= self._sent * len(self.stub.addresses), "all cards have answered", 15.0)
+
+
+@pytest.fixture
+def out(monkeypatch: pytest.MonkeyPatch) -> Output:
+    found = Output()
+    monkeypatch.setattr(nvml_helper, "os", found)
+    return found
 
 
 @pytest.fixture
 def helper(
-    libraries: Callable[[str], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    absent_here: list[str],
+    libraries: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: Output, absent_here: list[str]
 ) -> Iterator[Callable[..., Helper]]:
     if shutil.which("gcc") is None:
         absent_here.append("gcc (Debian packages gcc, libc6-dev): the NVML helper was not run against a library")
         pytest.skip("no gcc")
     pynvml = pytest.importorskip("pynvml")
     monkeypatch.setattr(sys, "stdin", sys.stdin)
-    stubs: list[StubNvml] = []
+    made: list[Helper] = []
 
     def make(cards: int, age: str = "new") -> Helper:
         stub = StubNvml(libraries(age), tmp_path, cards)
@@ -95,12 +124,13 @@ def helper(
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(libraries(age) / "libnvidia-ml.so.1")))
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
-        stubs.append(stub)
-        return Helper(stub, capfd)
+        made.append(Helper(stub, out))
+        return made[-1]
 
     yield make
-    for stub in stubs:
-        assert stub.wrong_calls() == ""
+    for one in made:
+        one.settle()
+        assert one.stub.wrong_calls() == ""
 
 
 def _values(card: Line) -> dict[tuple[str, ...], float]:
@@ -163,33 +193,23 @@ def test_a_sick_card_says_so_and_is_asked_for_anew(
     cards = asked.serve(asked.look(deep=False), asked.look(deep=True, before=lambda: asked.stub.card(1, letter)))
     assert [card["state"] for card in cards] == [0, state, 0]
     assert (cards[1].get("ours", True), cards[1]["reason"][: len(reason)]) == (ours, reason)
-    (well,) = [card for card in asked.serve(asked.look(deep=False, before=lambda: asked.stub.card(1, "o"))) if card["index"] == 1]
-    assert (well["state"], _values(well)["temperature",]) == (0, 41)
+    cards = asked.serve(asked.look(deep=False, before=lambda: asked.stub.card(1, "o")))
+    assert (cards[1]["index"], cards[1]["state"], _values(cards[1])["temperature",]) == (1, 0, 41)
 
 
-def test_a_driver_that_does_not_open_ends_the_helper_with_its_code(
-    helper: Callable[..., Helper], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def end(status: int) -> None:
-        raise SystemExit(status)
-
-    asked = helper(1)
-    asked.stub.driver("d")
-    monkeypatch.setattr(os, "_exit", end)
-    with pytest.raises(SystemExit, match="3"):
+def test_a_driver_that_does_not_open_ends_the_helper_with_its_code(helper: Callable[..., Helper], out: Output) -> None:
+    helper(1).stub.driver("d")
+    with pytest.raises(SystemExit):
         nvml_helper.main()
-    told = json.loads(capfd.readouterr().out)
-    assert (told["failed"], told["reason"]) == (9, "Driver Not Loaded")
+    assert out.ended == [3]
+    assert out.lines() == [{"failed": 9, "reason": "Driver Not Loaded"}]
 
 
-def test_a_binding_that_is_not_installed_ends_the_helper(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr(os, "_exit", ended.append)
+def test_a_binding_that_is_not_installed_ends_the_helper(out: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_exit", out.ended.append)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.delitem(sys.modules, "nodeproof.host.nvml_readings", raising=False)
     monkeypatch.delattr("nodeproof.host.nvml_readings", raising=False)
     assert nvml_helper.main() == 3
-    assert ended == [3]
-    assert json.loads(capfd.readouterr().out)["failed"] == nvml_helper._NO_BINDING
+    assert out.ended == [3]
+    assert out.lines()[0]["failed"] == nvml_helper._NO_BINDING
