@@ -11,7 +11,7 @@ import math
 import operator
 import threading
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nodeproof import __version__
@@ -70,6 +70,7 @@ class _Plan(NamedTuple):
     divide: list[tuple[int, float]]
     templates: Mapping[Format, bytes]
     duplicates: int
+    families: Collection[str]
     known: Mapping[tuple[str, int], tuple[Labels | None, str]]
     """Series text by metric name and identity of its labels, which are held here so that no other dict gets that identity."""
 
@@ -118,6 +119,8 @@ class Renderer:
         self._catalogue = catalogue
         self._lock = threading.Lock()
         self._blocks: dict[str, _Block] = {}
+        self._former: dict[str, _Plan] = {}
+        """The plan before the newest one, by component."""
         self._owners: dict[str, str] = {of.name: "" for of in _OWN}
         self._duplicates_total = 0
         self._bodies: dict[Format, tuple[object, list[bytes]]] = {}
@@ -175,6 +178,7 @@ class Renderer:
         for component in [component for component in self._blocks if component not in entries]:
             self._disown(component)
             del self._blocks[component]
+            self._former.pop(component, None)
         blocks = [(entry, self._block(entry.batch)) for entry in entries.values()]
         state = tuple((id(entry.batch), entry.batch.sequence, entry.expired) for entry, _ in blocks)
         kept = self._bodies.get(form)
@@ -231,7 +235,19 @@ class Renderer:
         if before is not None and before.shape == shape:
             return before
         self._disown(batch.component)
+        # Readings that come and go (a latency without a single read, a ratio of nothing) go back and forth between two shapes.
+        former = self._former.get(batch.component)
+        if before is not None:
+            self._former[batch.component] = before
+        if former is not None and former.shape == shape:
+            if self._claim(former.families, batch.component):
+                return former
+            self._disown(batch.component)
         return self._make(batch, shape, before.known if before is not None else {})
+
+    def _claim(self, families: Iterable[str], component: str) -> bool:
+        """Take ``families`` for ``component``; False when another one has any of them."""
+        return all(self._owners.setdefault(name, component) == component for name in families)
 
     def _disown(self, component: str) -> None:
         self._owners = {name: owner for name, owner in self._owners.items() if owner != component}
@@ -285,7 +301,7 @@ def _assemble(
         form: "".join([_percent(header(of, form)) + samples[name] for name, of in families.items()]).encode() for form in Format
     }
     picker = operator.itemgetter(*order) if order else None
-    return _Plan(shape, picker, len(order), multiply, divide, templates, duplicates, known)
+    return _Plan(shape, picker, len(order), multiply, divide, templates, duplicates, tuple(families), known)
 
 
 @functools.lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -237,6 +238,44 @@ class TestDuplicates:
         assert value(page, "nodeproof_cpu_x_y") == 1.0
         assert value(page, "nodeproof_exporter_duplicates_total") == 2
         assert value(page, "nodeproof_component_age_seconds", component="cpu") == 0.0
+
+
+class TestReadingsThatComeAndGo:
+    """A disk without a single read has no latency, and has one a second later: each page is made of what there is."""
+
+    def cycle(self, desk: Desk, status: float, usage: float | None) -> str:
+        readings = [metric("smart_status", status, {"device": "sda"}, unit="", component="disk")]
+        if usage is not None:
+            readings.append(metric("usage", usage, {"device": "sda"}, component="disk"))
+        desk.write(*readings, component="disk")
+        return desk.page()
+
+    def test_every_page_is_that_of_its_readings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        desk = Desk()
+        made: list[str] = []
+        make = desk.renderer._make
+
+        def noted(found: Batch, shape: Any, known: Any) -> Any:
+            made.append(found.component)
+            return make(found, shape, known)
+
+        monkeypatch.setattr(desk.renderer, "_make", noted)
+        for number, usage in enumerate((50.0, None, 70.0, None, 90.0, 95.0, None)):
+            page = self.cycle(desk, float(number), usage)
+            assert value(page, "nodeproof_disk_smart_status", device="sda") == float(number)
+            shown = value(page, "nodeproof_disk_usage_ratio", device="sda")
+            assert shown == (None if usage is None else usage / 100)
+        assert made == ["disk", "disk"], "two pages in turn are two plans"
+
+    def test_a_family_that_another_took_meanwhile_stays_with_that_one(self) -> None:
+        desk = Desk()
+        self.cycle(desk, 0.0, 50.0)
+        self.cycle(desk, 0.0, None)
+        desk.renderer._owners["nodeproof_disk_usage_ratio"] = "a stranger"
+        page = self.cycle(desk, 1.0, 60.0)
+        assert value(page, "nodeproof_disk_usage_ratio", device="sda") is None
+        assert value(page, "nodeproof_disk_smart_status", device="sda") == 1.0
+        assert value(page, "nodeproof_exporter_duplicates_total") == 1
 
 
 def test_case_60_hostile_labels_cost_no_series() -> None:
