@@ -41,7 +41,7 @@ def listening_socket(path: str, environ: dict[str, str] | os._Environ[str]) -> s
         listener.listen(_MAX_CONNECTIONS)
     except OSError as error:
         listener.close()
-        raise UsageError(f"cannot listen on {path}: {os.strerror(error.errno or 0)}; start nodeproof-reader.socket") from None
+        raise UsageError(f"cannot listen on {path}: {error.strerror}; start nodeproof-reader.socket") from None
     return listener
 
 
