@@ -39,14 +39,14 @@ MARKER = "# CATMONITOR_STRESS_DESCRIBE_PROTOCOL=1"
 STREAM_GOOD = """\
 STREAM version $Revision: 5.10 $
 This system uses 8 bytes per array element.
-Array size = 2000000000 (elements), Offset = 0 (elements)
+Array size = 80000000 (elements), Offset = 0 (elements)
 Number of Threads requested = 2
 Number of Threads counted = 2
 Function    Best Rate MB/s  Avg time     Min time     Max time
-Copy:            9000.5     3.555750     3.555350     3.557500
-Scale:           8000.1     3.999975     3.999950     4.002500
-Add:            10000.0     4.800250     4.800000     4.802500
-Triad:          10000.0     4.800250     4.800000     4.802500
+Copy:            9000.5     0.142230     0.142214     0.142300
+Scale:           8000.1     0.159999     0.159998     0.160100
+Add:            10000.0     0.192010     0.192000     0.192100
+Triad:          10000.0     0.192010     0.192000     0.192100
 Solution Validates: avg error less than 1.000000e-13 on all three arrays"""
 
 

@@ -22,7 +22,7 @@ _TABLE_OR_JSON = ("table", "json")
 
 
 _COLUMNS = 80
-_LOOKING = frozenset({"up", "daemon", "collect", "health", "list", "explain", "doctor", "config", "web"})
+_LOOKING = frozenset({"up", "daemon", "collect", "health", "list", "explain", "doctor", "config", "web", "bundle", "compare"})
 """Commands that look at the machine themselves; the others ask a daemon, or read what one has left."""
 
 
