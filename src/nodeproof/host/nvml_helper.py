@@ -80,6 +80,7 @@ class _Card(threading.Thread):
         try:
             self._open(readings)
             card["state"] = readings.read_fast(self._handle, asked, forms)
+            asked.raise_if_mute()
             card["reason"] = "the driver advises a reset" if card["state"] else ""
             if deep:
                 readings.read_deep(self._handle, asked, forms)

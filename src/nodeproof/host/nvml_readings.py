@@ -36,7 +36,8 @@ DRIVER_GONE = (
     nv.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
 )
 """Only a new process can do better."""
-_GONE = {nv.NVML_ERROR_GPU_IS_LOST: 3, nv.NVML_ERROR_RESET_REQUIRED: 2, nv.NVML_ERROR_GPU_NOT_FOUND: 3}
+_LOST = 3
+_GONE = {nv.NVML_ERROR_GPU_IS_LOST: _LOST, nv.NVML_ERROR_RESET_REQUIRED: 2, nv.NVML_ERROR_GPU_NOT_FOUND: _LOST}
 
 _REASONS = (
     (0x1, "idle"),
@@ -136,6 +137,12 @@ class Asked:
     def one(self, key: Key, call: Callable[[], float]) -> None:
         """One number."""
         self.ask((key,), lambda: (call(),))
+
+    def raise_if_mute(self) -> None:
+        """Raise CardGone for a card that answered nothing at all, and some of it with an error: that one is not well."""
+        errors = [reason for _, state, reason in self.untold if state == "read_error"]
+        if errors and not self.values:
+            raise CardGone(_LOST, errors[0])
 
 
 def raise_if_gone(error: Any) -> None:

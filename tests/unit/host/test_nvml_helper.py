@@ -178,7 +178,12 @@ def test_an_older_driver_is_asked_in_the_forms_it_knows(helper: Callable[..., He
 
 @pytest.mark.parametrize(
     ("letter", "state", "reason"),
-    [("l", 3, "NVML: GPU is lost"), ("r", 2, "NVML: "), ("a", 2, "the driver advises a reset")],
+    [
+        ("l", 3, "NVML: GPU is lost"),
+        ("u", 3, "NVML: Unknown Error"),
+        ("r", 2, "NVML: "),
+        ("a", 2, "the driver advises a reset"),
+    ],
 )
 def test_a_sick_card_says_so_and_is_asked_for_anew(helper: Callable[..., Helper], letter: str, state: int, reason: str) -> None:
     asked = helper(3)
@@ -195,14 +200,6 @@ def test_a_card_of_another_container_is_not_ours(helper: Callable[..., Helper]) 
     cards = asked.serve(asked.look(deep=False))
     assert [card.get("ours", True) for card in cards] == [True, False, True]
     assert cards[1]["reason"].startswith("NVML: ")
-
-
-def test_what_a_card_cannot_tell_is_untold_and_no_zero(helper: Callable[..., Helper]) -> None:
-    asked = helper(2)
-    cards = asked.serve(asked.look(deep=False, before=lambda: asked.stub.card(1, "u")))
-    assert _values(cards[0])["temperature",] == 40
-    assert "temperature" not in {key[0] for key in _values(cards[1])}
-    assert ("unknown", "NVML: Unknown Error") in {(state, reason) for _, state, reason in cards[1]["untold"]}
 
 
 def test_a_driver_that_does_not_open_ends_the_helper_with_its_code(helper: Callable[..., Helper], out: Output) -> None:
