@@ -237,7 +237,7 @@ def test_who_has_no_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> 
     def nobody(_uid: int) -> None:
         raise KeyError
 
-    monkeypatch.setattr(fault_orders.pwd, "getpwuid", nobody)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
     assert fault_orders.caller() == str(os.getuid())
 
 

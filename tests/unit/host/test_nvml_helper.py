@@ -82,7 +82,7 @@ class Helper:
 
     def serve(self, *requests: tuple[bytes, Callable[[], None] | None]) -> list[Line]:
         """Have the requests answered, each before the next one is sent; what the last one brought, in the order of the cards."""
-        sys.stdin = SimpleNamespace(buffer=self._requests(requests))  # type: ignore[assignment]  # put back by the fixture
+        sys.stdin = SimpleNamespace(buffer=self._requests(requests))  # put back by the fixture
         assert nvml_helper.main() == 0
         self.settle()
         return sorted(self.out.cards()[-len(self.stub.addresses) :], key=lambda card: str(card["address"]))

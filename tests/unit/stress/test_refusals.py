@@ -162,7 +162,7 @@ def test_a_runner_whose_folder_may_not_be_looked_into_is_one(tmp_path: Path, mon
     def forbidden(_path: str) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(place.os, "stat", forbidden)
+    monkeypatch.setattr("os.stat", forbidden)
     assert place.may_own("") is True
     assert (place.may_own("none"), place.may_own("/x.sock")) == (False, True)
 

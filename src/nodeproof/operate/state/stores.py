@@ -11,7 +11,8 @@ import msgspec
 
 from nodeproof.config.schema import Config
 from nodeproof.errors import NodeproofError, RecordError
-from nodeproof.faults.delivery import DeadLetter, Progress
+from nodeproof.faults.dead_letters import DeadLetter
+from nodeproof.faults.delivery import Progress
 from nodeproof.faults.journal import segments
 from nodeproof.faults.records import ACTIVE_FILE, read_state
 from nodeproof.faults.subscriptions import SUBSCRIPTIONS_FILE
