@@ -22,7 +22,9 @@ _TABLE_OR_JSON = ("table", "json")
 
 
 _COLUMNS = 80
-_LOOKING = frozenset({"up", "daemon", "collect", "health", "list", "explain", "doctor", "config", "web", "bundle", "compare"})
+_LOOKING = frozenset(
+    ("up", "daemon", "collect", "health", "list", "explain", "doctor", "config", "web", "bundle", "compare", "dispatch")
+)
 """Commands that look at the machine themselves; the others ask a daemon, or read what one has left."""
 
 
@@ -121,14 +123,14 @@ def _assets(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
     from nodeproof.cli.assets_options import add_assets  # noqa: PLC0415 - only for this command
 
-    add_assets(parser, _common, _lazily)
+    add_assets(parser, add_config, _lazily)
 
 
 def _deploy(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{parser.epilog}. Each action has its own --help, and takes --config FILE."
     from nodeproof.cli.deploy_options import add_deploy  # noqa: PLC0415 - only for this command
 
-    add_deploy(parser, _common, lambda action: _lazily(f"deploy_{_DEPLOY_MODULES.get(action, action)}"))
+    add_deploy(parser, add_config, lambda action: _lazily(f"deploy_{_DEPLOY_MODULES.get(action, action)}"))
 
 
 _DEPLOY_MODULES = dict.fromkeys(("plan", "up", "status", "doctor", "down"), "site")
