@@ -5,12 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from nodeproof.bench.load.measure import Cell
+from nodeproof.bench.load.plan import LoadPlan, PromptPlan, Where
+from nodeproof.bench.load.samples import Identity, SampleWriter
+from nodeproof.bench.speed.cells import doubt
+from nodeproof.bench.speed.quick import QuickSpeed
 from nodeproof.bench.stats.recompute import recompute
+from nodeproof.bench.stats.report import report
 from nodeproof.bench.testing import Model, Received, Rules, Script, ScriptServer
 from nodeproof.bench.testing.model import document
+from nodeproof.errors import RunError
 from nodeproof.model.hardware import Validity
 from nodeproof.model.run import RunStatus, VerdictKind
-from support.bench_runs import run_benchmark
+from nodeproof.runs.params import ParamValues
+from support.bench_runs import LoggedHandle, run_benchmark
+from support.endpoint import finished_exchange
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -74,6 +83,35 @@ def test_one_request_that_fails_ends_the_run(tmp_path: Path) -> None:
         record, _ = run_benchmark(tmp_path, server.url, "quick-speed", _PARAMS)
     assert (record.status, record.exit_code) == (RunStatus.FAILED, 1)
     assert record.verdict.reason.startswith("4 of 4 requests failed: request 0: status 503: ")
+
+
+def test_a_run_whose_generator_was_the_limit_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodeproof.bench.stats.report._LAG_S", -1.0)
+    with ScriptServer(Model(ttft_s=0.1, tpot_s=0.0)) as server:
+        record, _ = run_benchmark(tmp_path, server.url, "quick-speed", _PARAMS)
+    assert record.verdict.kind is VerdictKind.INCONCLUSIVE
+    assert record.verdict.reason.startswith("the generator was the limit: the loop of a worker was ")
+
+
+def test_samples_that_were_damaged_prove_nothing(tmp_path: Path) -> None:
+    writer = SampleWriter(str(tmp_path / "s"), epoch_s=1000.0, worker=0)
+    writer.add(Identity(0), finished_exchange(1000.0))
+    writer.close()
+    (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-3])
+    found = report([str(tmp_path / "s")], LoadPlan(where=Where(base_url="", model=""), prompts=PromptPlan()))
+    assert "was not written to its end" in doubt(Cell(name="c", report=found, validity="valid"))
+
+
+def test_nothing_can_be_asked_before_there_is_anything_to_ask(tmp_path: Path) -> None:
+    benchmark = QuickSpeed()
+    with pytest.raises(RunError, match=r"quick-speed: next\(\) before configure\(\)"):
+        benchmark.next()
+    benchmark.configure(ParamValues.defaults(benchmark.parameters()))
+    with pytest.raises(RunError, match=r"quick-speed: next\(\) before load\(\)"):
+        benchmark.next()
+    with pytest.raises(RunError, match="needs an endpoint"):
+        benchmark.load(LoggedHandle(str(tmp_path)))
+    benchmark.cleanup()
 
 
 def test_an_endpoint_that_is_not_there_ends_it_at_once(tmp_path: Path) -> None:

@@ -91,6 +91,32 @@ def test_a_reference_is_pinned_kept_and_missed(tmp_path: Path) -> None:
     assert metrics["isl48_max_cached_tokens"] == 44
 
 
+def test_a_reference_that_is_told_to_moves_and_says_how_far(tmp_path: Path) -> None:
+    with ScriptServer(Model(ttft_s=0.0, tpot_s=0.0, prefix_cache=True)) as server:
+        store = _store(tmp_path, server)
+        store.pin(_reference(server, isl48_median_ms=1000.0, isl48_p90_ms=1000.0), None)
+        store.pin(_reference(server, isl48_median_ms=500.0, isl48_p90_ms=500.0), store.read().reference)
+        record = _warm(tmp_path, server, {**_PARAMS, "update_baseline": "yes"})
+        found = store.read().reference
+    assert record.verdict.kind is VerdictKind.PASS
+    assert found is not None
+    now_ms = found.metrics["isl48_median_ms"]
+    assert now_ms == record.frame.metrics["isl48_median_ms"]
+    assert [one.metrics["isl48_median_ms"] for one in found.earlier] == [1000.0, 500.0]
+    moved = f"isl48_median_ms {(now_ms / 500 - 1) * 100:+.2f} % (since the first {(now_ms / 1000 - 1) * 100:+.2f} %)"
+    assert f"the reference was moved: {moved}" in record.warnings
+
+
+def test_a_key_that_others_may_read_vouches_for_nothing(tmp_path: Path) -> None:
+    with ScriptServer(Model()) as server:
+        store = _store(tmp_path, server)
+        store.pin(_reference(server, isl48_median_ms=5.0), None)
+        (tmp_path / "identity" / "node.key").chmod(0o644)
+        again = _store(tmp_path, server).read()
+    assert again.reference is None
+    assert "may be read or changed by others" in again.problem
+
+
 def test_a_regression_at_one_length_hides_behind_no_other(tmp_path: Path) -> None:
     params = {**_FEW, "prompt_lengths": "32,48"}
     with ScriptServer(Model(ttft_s=0.010, tpot_s=0.0, prefix_cache=True)) as server:
