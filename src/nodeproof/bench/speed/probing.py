@@ -79,7 +79,9 @@ def calibrated(
 
     Where it counts nothing, words are those of the estimate, and a warning says so.
     """
-    prompts = msgspec.structs.replace(plan.prompts, nonce=f"{secrets.token_hex(4)}-")
+    prompts = plan.prompts
+    if prompts.nonce:
+        prompts = msgspec.structs.replace(prompts, nonce=f"{secrets.token_hex(4)}-")
     words = max(1, round((tokens - features.tokens.overhead) * features.tokens.words_per_token) - len(prompts.task.split()))
     best: tuple[int, int] | None = None
     with Session.of(target, timeouts) as session, handle.on_cancel(session.cancel):

@@ -7,7 +7,7 @@ import hashlib
 
 __all__ = ["CODE", "COUNT", "ESSAY", "TASKS", "corpus_sha256"]
 
-COUNT = "Leave the words above aside. Count upwards from 1, one number a line, without stopping and without any comment."
+COUNT = "Count upwards from 1, one number a line, without end."
 CODE = (
     "Leave the words above aside. Write a complete Python module for a bounded, thread-safe cache with expiry: a class with get, "
     "put, delete, resize and statistics, every method with type hints, a docstring and an example, then twenty unit tests that "

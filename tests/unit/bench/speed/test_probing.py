@@ -83,6 +83,7 @@ def test_a_prompt_is_as_long_as_was_asked_for_by_the_server_s_own_count() -> Non
         prompts = calibrated(handle, target, _LIMITS, features, plan, 320)
         # 20 for the template, 3 each for the tag, five words of the task and the filler: 20 + 3 * (1 + 5 + 94) = 320.
         assert prompts.words == 94
+        assert all(b'"000000.0 ' in one.request.body for one in server.served)  # counted as it will be asked, tag and all
         assert handle.warnings == []
         short = calibrated(handle, target, _LIMITS, features, plan, 30)
     assert short.words >= 1
