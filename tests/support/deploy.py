@@ -192,6 +192,9 @@ if words[0] == "create":
     image = next(found["id"] for name, found in state["images"].items() if found["id"] in words or name in words)
     state["containers"][name] = {{"running": False, "image": image, "labels": dict(pairs), "words": words}}
     end(0, name + "\\n")
+if words[0] == "rename":
+    state["containers"][words[2]] = state["containers"].pop(words[1])
+    end(0)
 if words[0] in ("start", "stop", "rm", "exec", "logs"):
     name = words[-1] if words[0] != "exec" else words[1]
     if name not in state["containers"]:
@@ -235,7 +238,8 @@ class FakeEngine:
 
     def changes(self) -> list[str]:
         """Calls that change something: verb and container."""
-        return [f"{words[0]} {_name(words)}" for words in self.log if words[0] in {"create", "start", "stop", "rm"}]
+        verbs = {"create", "start", "stop", "rm", "rename"}
+        return [f"{words[0]} {_name(words)}" for words in self.log if words[0] in verbs]
 
 
 def fake_engine(folder: Path) -> FakeEngine:

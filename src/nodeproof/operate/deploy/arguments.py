@@ -35,13 +35,13 @@ def is_ours(container: Container, project: str, service: str) -> bool:
     return container.labels.get(PROJECT) == project and container.labels.get(SERVICE) == service
 
 
-def create_arguments(project: str, service: Service, image_id: str, digest: str) -> list[str]:
+def create_arguments(project: str, service: Service, image_id: str, digest: str, name: str) -> list[str]:
     """Everything behind the client's own words. The image is named by its id: it is the one that was checked."""
-    return [*_words(project, service, digest), image_id, *service.command]
+    return [*_words(project, service, digest, name), image_id, *service.command]
 
 
-def _words(project: str, service: Service, digest: str) -> Iterator[str]:
-    yield from ("create", "--pull", "never", "--name", container_name(project, service))
+def _words(project: str, service: Service, digest: str, name: str) -> Iterator[str]:
+    yield from ("create", "--pull", "never", "--name", name)
     for key, value in ((PROJECT, project), (SERVICE, service.name), (SPEC, digest)):
         yield from ("--label", f"{key}={value}")
     yield from ("--network", service.network or "none")

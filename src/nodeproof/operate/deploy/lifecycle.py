@@ -27,6 +27,8 @@ _ORDER = {"daemon": 0, "runner": 1, "stress-owner": 2, "web": 3}
 """In which they are started: whoever asks comes after whoever answers."""
 _STOP_S = 30
 _LOOK_S = 0.5
+_NEXT = ".next"
+"""Behind the name of a container that is to take another's place."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,14 +135,10 @@ def down(site: Site, engine: Engine, *, say: Callable[[str], None]) -> int:
     removed = 0
     for service in reversed(services_of(site)):
         name = container_name(site.prefix, service)
-        there = engine.container(name)
-        if there is None:
-            continue
-        if not is_ours(there, site.prefix, service.name):
-            raise DeployError(_foreign(name))
-        _remove(name, there, engine)
-        say(f"{name}: removed")
-        removed += 1
+        _remove_ours(f"{name}{_NEXT}", service, site, engine)
+        if _remove_ours(name, service, site, engine):
+            say(f"{name}: removed")
+            removed += 1
     return removed
 
 
@@ -214,14 +212,30 @@ def _digest(service: Service, site: Site, image_id: str) -> str:
 def _do(line: PlanLine, service: Service, site: Site, engine: Engine) -> None:
     if line.action == "keep":
         return
-    if line.action == "recreate":
-        there = engine.container(line.container)
-        if there is not None:
-            _remove(line.container, there, engine)
     if line.action in {"create", "recreate"}:
-        image_id = _image_id(service, site, engine)
-        engine.run(*create_arguments(site.prefix, service, image_id, _digest(service, site, image_id)))
+        _make(line.container, service, site, engine)
     engine.run("start", line.container)
+
+
+def _make(name: str, service: Service, site: Site, engine: Engine) -> None:
+    """The new container first, under another name: while it cannot be made, the old one runs on."""
+    fresh = f"{name}{_NEXT}"
+    image_id = _image_id(service, site, engine)
+    _remove_ours(fresh, service, site, engine)  # of a call that was killed half-way
+    engine.run(*create_arguments(site.prefix, service, image_id, _digest(service, site, image_id), fresh))
+    _remove_ours(name, service, site, engine)
+    engine.run("rename", fresh, name)
+
+
+def _remove_ours(name: str, service: Service, site: Site, engine: Engine) -> bool:
+    """Remove a container, if it is there; whether it was. Raises DeployError for one of somebody else's."""
+    there = engine.container(name)
+    if there is None:
+        return False
+    if not is_ours(there, site.prefix, service.name):
+        raise DeployError(_foreign(name))
+    _remove(name, there, engine)
+    return True
 
 
 def _remove(name: str, there: Container, engine: Engine) -> None:

@@ -40,6 +40,11 @@ _CONFIG = "/etc/nodeproof/nodeproof.yaml"
 _PROGRAM = "/opt/nodeproof/bin/nodeproof"
 _SCRATCH = "/tmp:size=64m,mode=1777,noexec,nosuid,nodev"  # noqa: S108 - a place in memory, inside
 _CONTROL_PIDS = 128
+_CONTROL_ENVIRONMENT = (
+    ("HOME", "/var/lib/nodeproof"),
+    ("NODEPROOF_DATA_DIR", "/var/lib/nodeproof"),
+    ("NODEPROOF_RUNNER_SOCKET", "none"),
+)
 _RUNNER_PIDS = 4096
 
 
@@ -110,7 +115,7 @@ def base(inputs: Inputs, directory: str) -> tuple[Service, ...]:
             Volume(f"{inputs.state_dir}/daemon", "/var/lib/nodeproof", read_only=False),
             Volume(snapshot, "/run/nodeproof/snapshot", read_only=False),
         ),
-        environment=(("HOME", "/var/lib/nodeproof"), ("NODEPROOF_RUNNER_SOCKET", "none")),
+        environment=_CONTROL_ENVIRONMENT,
         health=Health(command=f"{_PROGRAM} check --config {_CONFIG} >/dev/null; test $? -ne 3"),
     )
     web = _control(
@@ -126,7 +131,7 @@ def base(inputs: Inputs, directory: str) -> tuple[Service, ...]:
             Volume(f"{inputs.state_dir}/web", "/var/lib/nodeproof", read_only=False),
             Volume(snapshot, "/run/nodeproof/snapshot"),
         ),
-        environment=(("HOME", "/var/lib/nodeproof"), ("NODEPROOF_RUNNER_SOCKET", "none")),
+        environment=_CONTROL_ENVIRONMENT,
     )
     return (daemon, web)
 
