@@ -4,7 +4,6 @@ Every text that comes to stand in a generated file is judged here: nothing below
 own rules.
 """
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -148,7 +147,9 @@ def check_image(flag: str, name: str) -> Iterator[str]:
 
 def check_path(flag: str, path: str) -> Iterator[str]:
     """What is wrong with a path that comes to stand in several formats: shell, YAML, compose and command line."""
-    if not _PATH.fullmatch(path) or ".." in path.split("/"):
+    if not path.strip("/"):
+        yield f"{flag} {path!r}: expected a place of its own, not the root"
+    elif not _PATH.fullmatch(path) or ".." in path.split("/"):
         yield (
             f"{flag} {path[:200]!r}: expected an absolute path of letters, digits and ._+@%=/- without ..;"
             " colons and blanks divide words in what is generated"
@@ -249,11 +250,17 @@ def _npu(inputs: Inputs) -> Iterator[str]:
         yield f"--npu-chip-generation {npu.generation[:40]!r}: expected one of {', '.join(_GENERATIONS)}"
     if not 1 <= npu.internal_timeout_s <= _MOST_SECONDS:
         yield f"--npu-internal-timeout {npu.internal_timeout_s}: expected seconds from 1 to {_MOST_SECONDS}"
+    yield from _npu_paths(inputs)
+
+
+def _npu_paths(inputs: Inputs) -> Iterator[str]:
+    npu = inputs.npu
     for flag, path in (
         ("--npu-runtime", npu.runtime),
         ("--npu-executable", npu.executable),
         ("--npu-output-dir", npu.output_dir),
-        ("--npu-host-root", inputs.npu_host_root),
         ("--npu-device-root", inputs.npu_device_root),
     ):
-        yield from check_path(flag, os.path.normpath(path) if path == "/" else path)
+        yield from check_path(flag, path)
+    if inputs.npu_host_root != "/":
+        yield from check_path("--npu-host-root", inputs.npu_host_root)

@@ -229,6 +229,7 @@ class TestRefusals:
             ({"images": Images(control="x"), "web_address": "127.0.0.1:70000"}, "--web-address '127.0.0.1:70000'"),
             ({"images": Images(control="x"), "exporter_address": ":19320"}, "--exporter-address ':19320'"),
             ({"images": Images(control="x"), "state_dir": "relative"}, "--state-dir 'relative'"),
+            ({"images": Images(control="x"), "state_dir": "/"}, "--state-dir '/': expected a place of its own"),
             ({"images": Images(control="x"), "state_dir": "/a b"}, "--state-dir '/a b'"),
             ({"images": Images(control="x"), "state_dir": "/a/../b"}, "--state-dir '/a/../b'"),
             ({"images": Images(control="x"), "run_dir": "/a:b"}, "--run-dir '/a:b'"),
