@@ -11,6 +11,7 @@ stored next.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -29,6 +30,7 @@ __all__ = [
     "Manifest",
     "Previous",
     "hash_file",
+    "open_plain",
     "read_manifest",
     "seal",
     "survey",
@@ -97,11 +99,11 @@ def write_manifest(directory: str, manifest: Manifest) -> str:
 def read_manifest(directory: str) -> tuple[Manifest, str]:
     """The manifest and its own SHA-256. Raises RecordError naming it, OSError when it cannot be read."""
     path = os.path.join(directory, MANIFEST)
-    with open(path, "rb") as file:
+    with open(open_plain(path), "rb") as file:
         data = file.read(_MAX_MANIFEST_BYTES)
     try:
         return msgspec.json.decode(data, type=Manifest), hashlib.sha256(data).hexdigest()
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise RecordError(f"{path} cannot be understood: {error}") from None
 
 
@@ -110,6 +112,9 @@ def verify(directory: str, manifest: Manifest) -> list[str]:
     problems = []
     for name, entry in sorted(manifest.files.items()):
         path = os.path.join(directory, name)
+        if not _inside(directory, path):
+            problems.append(f"{os.path.join(directory, MANIFEST)} names {name[:80]!r}, which lies elsewhere")
+            continue
         try:
             found = hash_file(path)
         except FileNotFoundError:
@@ -153,7 +158,7 @@ def _plain_files(directory: str, *, remove_others: bool) -> list[str]:
 def hash_file(path: str, *, durable: bool = False) -> FileEntry:
     """Hash and size of ``path``; ``durable`` waits until it is on the disk. Raises OSError."""
     digest, size = hashlib.sha256(), 0
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    fd = open_plain(path)
     try:
         while block := os.read(fd, _BLOCK_BYTES):
             digest.update(block)
@@ -163,3 +168,19 @@ def hash_file(path: str, *, durable: bool = False) -> FileEntry:
     finally:
         os.close(fd)
     return FileEntry(digest.hexdigest(), size)
+
+
+def open_plain(path: str) -> int:
+    """A descriptor of a plain file, which the caller closes; a pipe or device in its place holds nobody up. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(fd)
+        code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(code, os.strerror(code), path)
+    return fd
+
+
+def _inside(directory: str, path: str) -> bool:
+    """Whether ``path`` lies in ``directory``, whatever links there are on the way."""
+    return os.path.realpath(path).startswith(os.path.realpath(directory) + os.sep)

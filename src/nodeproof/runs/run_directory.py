@@ -9,7 +9,7 @@ from nodeproof.errors import RecordError
 from nodeproof.host import atomic
 from nodeproof.model.run import RunRecord
 from nodeproof.runs.index import Row, RunSummary
-from nodeproof.runs.manifest import FileEntry, Manifest, Previous, hash_file, read_manifest
+from nodeproof.runs.manifest import FileEntry, Manifest, Previous, hash_file, open_plain, read_manifest
 from nodeproof.runs.open_run import RECORD
 
 __all__ = ["files_manifest", "index_row", "move", "names_in", "read_record", "unchanged_record"]
@@ -44,11 +44,11 @@ def read_record(directory: str, run_id: str = "") -> RunRecord:
     """The record in ``directory``. Raises RecordError; with ``run_id``, also when it is that of another run."""
     path = os.path.join(directory, RECORD)
     try:
-        with open(path, "rb") as file:
+        with open(open_plain(path), "rb") as file:
             record = msgspec.json.decode(file.read(_MAX_RECORD_BYTES), type=RunRecord)
     except FileNotFoundError:
         raise RecordError(f"{path} is missing") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise RecordError(f"{path} cannot be understood: {error}") from None
     if run_id and (record.run_id, record.benchmark_id) != (run_id, os.path.basename(os.path.dirname(directory))):
         raise RecordError(f"{path} is that of run {record.run_id} of {record.benchmark_id}")

@@ -19,7 +19,7 @@ from nodeproof.host import atomic
 from nodeproof.host.signing_key import PublicKey
 from nodeproof.model.run import RunRecord
 from nodeproof.runs.dsse import MAX_BYTES, Signer, open_envelope, seal_envelope
-from nodeproof.runs.manifest import SIGNATURE, Manifest, read_manifest
+from nodeproof.runs.manifest import SIGNATURE, Manifest, open_plain, read_manifest
 from nodeproof.runs.open_run import RECORD
 
 __all__ = ["PAYLOAD_TYPE", "Signature", "Statement", "check_signature", "sign_run"]
@@ -61,7 +61,7 @@ def check_signature(directory: str, record: RunRecord, trusted: Mapping[str, Pub
     """
     path = os.path.join(directory, SIGNATURE)
     try:
-        with open(path, "rb") as file:
+        with open(open_plain(path), "rb") as file:
             data = file.read(MAX_BYTES)
         manifest, manifest_sha256 = read_manifest(directory)
     except FileNotFoundError:

@@ -1,6 +1,7 @@
 """A gate judges stored, signed records; each way in which one proves nothing has its own reason."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,37 @@ def test_copies_are_judged_without_the_store_they_came_from(site: Site, tmp_path
     assert "record.json cannot be understood" in site.judge(CopiedRuns(str(copies))).judge(entry()).reasons[0]
     with pytest.raises(RecordError, match="is no folder of runs"):
         CopiedRuns(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("name", ["record.json", "manifest.json", "signature.json", "files/raw.txt"])
+def test_a_copy_with_a_pipe_in_it_holds_nobody_up(site: Site, tmp_path: Path, name: str) -> None:
+    run_id = site.put(record())
+    copy = tmp_path / "copies" / "toy" / run_id
+    shutil.copytree(site.place(run_id), copy)
+    rewrite(copy / name, data=b"")
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    assert site.judge(CopiedRuns(str(tmp_path / "copies"))).judge(entry()).standing is not Standing.PASS
+
+
+@pytest.mark.parametrize("name", ["../../../outside", "/etc/hostname", "link/outside"])
+def test_a_manifest_that_leads_elsewhere_is_not_followed(site: Site, tmp_path: Path, name: str) -> None:
+    run_id = site.put(record())
+    copy = tmp_path / "copies" / "toy" / run_id
+    shutil.copytree(site.place(run_id), copy)
+    (tmp_path / "outside").write_text("x")
+    copy.chmod(0o750)
+    (copy / "link").symlink_to(tmp_path)
+    tree = json.loads((copy / "manifest.json").read_bytes())
+    tree["files"][name] = {"sha256": "0" * 64, "bytes": 1}
+    rewrite(copy / "manifest.json", data=json.dumps(tree).encode())
+    found = site.judge(CopiedRuns(str(tmp_path / "copies"))).judge(entry())
+    assert (found.standing, any("which lies elsewhere" in reason for reason in found.reasons)) == (Standing.REFUSED, True)
+    deep = b'{"x":' + b"[" * 100_000
+    rewrite(copy / "manifest.json", data=deep)
+    assert site.judge(CopiedRuns(str(tmp_path / "copies"))).judge(entry()).standing is Standing.REFUSED
+    rewrite(copy / "record.json", data=deep)
+    assert site.judge(CopiedRuns(str(tmp_path / "copies"))).judge(entry()).standing is Standing.REFUSED
 
 
 def judgement(standing: Standing, *, required: bool = True) -> Judgement:
