@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from nodeproof.bench.bfcl.scores import Tally, add, scores_of, tallies_in, tally_metrics
 from nodeproof.bench.gate.instrument import identity_of, shard_of
-from nodeproof.bench.gate.tallies import add_up, scores, tallies_of
 from nodeproof.errors import RecordError
 from nodeproof.model.run import RunRecord, VerdictKind
 from nodeproof.runs.store import StoredRun
@@ -77,7 +77,7 @@ def _group(count: int, by_index: dict[int, Part]) -> Group:
     for index, part in sorted(by_index.items()):
         problems = [*part.problems, *_own_problems(part.run.record)]
         try:
-            found = tallies_of(part.run.record.frame.metrics)
+            found = tallies_in(part.run.record.frame.metrics)
         except RecordError as error:
             problems.append(f"{part.run.record.run_id} cannot be added: {error}")
             found = {}
@@ -111,11 +111,13 @@ def _own_problems(record: RunRecord) -> list[str]:
     return problems
 
 
-def _metrics(parts: Iterable[Part], tallies: list[dict[str, tuple[int, int]]]) -> dict[str, float]:
+def _metrics(parts: Iterable[Part], tallies: list[dict[str, Tally]]) -> dict[str, float]:
     every = [part.run.record.frame.metrics for part in parts]
-    counted = ("transport_errors", "known_partition_sensitive", "unmatched_responses")
+    counted = ("drawn", "transport_errors", "unmatched_responses", "known_partition_sensitive")
     sums = {key: float(sum(one[key] for one in every)) for key in counted if all(key in one for one in every)}
-    return {**scores(add_up(tallies)), **sums, "shard.count": float(len(every))}
+    whole = add(tallies)
+    samples = float(sum(tally.n for tally in whole.values()))
+    return {**scores_of(whole).metrics(), **tally_metrics(whole), **sums, "samples": samples, "shard.count": float(len(every))}
 
 
 def _newest(runs: Sequence[StoredRun]) -> float:

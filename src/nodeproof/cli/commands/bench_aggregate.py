@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from nodeproof.bench.bfcl.scores import tallies_in
 from nodeproof.bench.gate.archive import Archive, StoredRuns
 from nodeproof.bench.gate.groups import Group
 from nodeproof.bench.gate.instrument import identity_of, shard_of
 from nodeproof.bench.gate.judge import Judge
 from nodeproof.bench.gate.schema import Entry
-from nodeproof.bench.gate.tallies import add_up, tallies_of
 from nodeproof.bench.gate.trust import trusted_keys
 from nodeproof.cli.bench_executor import as_json, signing_key, told
 from nodeproof.cli.bench_trusted import opened
@@ -93,8 +93,8 @@ def _document(name: str, group: Group) -> _Aggregate:
     shards = []
     for run in group.runs:
         index, count = shard_of(run.record) or (0, 1)
-        tallies = add_up([tallies_of(run.record.frame.metrics)]).values()
-        hits, samples = (sum(tally[side] for tally in tallies) for side in (0, 1))
+        tallies = tallies_in(run.record.frame.metrics).values()
+        hits, samples = sum(tally.hits for tally in tallies), sum(tally.n for tally in tallies)
         shards.append(_Shard(index=index, count=count, record=run.record.run_id, hits=hits, n=samples))
     return _Aggregate(
         group=name,
