@@ -292,7 +292,7 @@ def test_empty_answers_prove_nothing(tmp_path: Path) -> None:
 
     with ScriptServer(Rules(Model(), nothing)) as server:
         outcome = run(tmp_path, server.url, "mlperf-agentic", dataset=str(path))
-    assert (outcome.kind, outcome.reason) == ("inconclusive", "vacuous: every answer is empty")
+    assert (outcome.kind, outcome.reason) == ("inconclusive", "vacuous: all 3 answers are empty")
 
 
 def test_no_answers_prove_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from nodeproof.bench.ask import Ask
 from nodeproof.bench.client import Timeouts
 from nodeproof.bench.course import Course
 from nodeproof.bench.exchange import Exchange
+from nodeproof.bench.guards import any_content
 from nodeproof.bench.reach import require_reached
 from nodeproof.bench.trials import MLPERF_AGENTIC
 from nodeproof.errors import ParamError, RunError
@@ -114,8 +115,9 @@ class Replay(Course):
         if failed == len(scored):
             first = scored[0].exchange
             return Verdict(VerdictKind.INCONCLUSIVE, f"no turn of {failed} was answered: {first.outcome}: {first.detail}")
-        if not any(_says(one.exchange) for one in scored):
-            return Verdict(VerdictKind.INCONCLUSIVE, "vacuous: every answer is empty")
+        said = any_content([int(_says(one.exchange)) for one in scored if one.exchange.ok])
+        if not said.ok:
+            return Verdict(VerdictKind.INCONCLUSIVE, f"vacuous: {said.reason}")
         shares = f"{len(scored)} turns, {failed} of them unanswered (counted as 0)"
         text = f"{metrics['score_pct']:.2f} % of what was recorded, over {shares}"
         floor = self.values.float("min_score_pct")

@@ -6,6 +6,7 @@ import msgspec
 
 from nodeproof.bench.client import Timeouts
 from nodeproof.bench.course import Course
+from nodeproof.bench.guards import guard_metrics, no_input_control
 from nodeproof.bench.media.asker import Asker, Cell, Seen, Worth
 from nodeproof.bench.media.integrity import concurrent_cell, cost_of, integrity_cells
 from nodeproof.bench.media.items import Item, Make, Part
@@ -105,14 +106,17 @@ class Fidelity(Course):
     def control(self, probes: Mapping[str, Item]) -> None:
         """Ask every question with nothing to see. Who is right all the same has not looked before either."""
         luck = 1.0
+        right: list[bool | None] = []
         for name, item in probes.items():
             seen = self._without(item)
+            right.append(seen.worth is Worth.PASS if seen.worth.measured else None)
             worth = {Worth.PASS: Worth.FAIL, Worth.FAIL: Worth.PASS}.get(seen.worth, Worth.ERROR)
             if worth is Worth.FAIL:
                 luck *= item.chance
             detail = f"answered rightly without a {self.THING}: {', '.join(item.expected)}" if worth is Worth.FAIL else ""
             self.add("control", Cell(f"no {self.THING}: {name}", worth, detail or (seen.detail if worth is Worth.ERROR else "")))
         self._lucky = luck > _UNLIKELY
+        self._guard = no_input_control(right)
 
     def together(self, make: Make) -> Iterator[str]:
         """The checks that pictures and videos share, with what the model was seen to read."""
@@ -186,9 +190,8 @@ class Fidelity(Course):
         found["concurrency_levels"] = float(len(self.group("concurrency").cells))
         found["concurrency_levels_clean"] = float(self.group("concurrency").count(Worth.PASS))
         if self.group("control").cells:
-            found["control_held"] = float(
-                not self.group("control").count(Worth.FAIL) and not self.group("control").count(Worth.ERROR)
-            )
+            found |= guard_metrics([self._guard])
+            found["control_held"] = float(self._guard.ok)
         return found | self.more_metrics()
 
     def more_metrics(self) -> dict[str, float]:
