@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -264,6 +264,10 @@ def test_a_user_without_rights_is_shut_in_as_well(tmp_path: Path) -> None:
         assert "this machine cannot be shut out" in done.stdout
 
 
+def _kept(own: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in own.items() if key == "PATH" or key.startswith("COVERAGE_")}
+
+
 def test_where_the_machine_cannot_be_shut_out_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The inside is told to fail by a limit on namespaces, as a hardened kernel has it."""
     spare = tmp_path / "site"
@@ -276,7 +280,7 @@ def test_where_the_machine_cannot_be_shut_out_nothing_runs(tmp_path: Path, monke
     )
     from nodeproof.host import sandbox as module  # noqa: PLC0415 - patched below
 
-    monkeypatch.setattr(module, "allowed_environment", lambda own: {"PATH": own["PATH"], "PYTHONPATH": str(spare)})
+    monkeypatch.setattr(module, "allowed_environment", lambda own: _kept(own) | {"PYTHONPATH": str(spare)})
     with pytest.raises(SandboxError, match=r"this machine cannot be shut out: unshare: Operation not permitted; run as root"):
         Sandbox.start(str(tmp_path), "strict")
     with Sandbox.start(str(tmp_path), "lax", required=False) as sandbox:
@@ -287,4 +291,18 @@ def test_where_the_machine_cannot_be_shut_out_nothing_runs(tmp_path: Path, monke
         assert sandbox.processes() == 0
         sandbox.run("sleep 60 & setsid sleep 60 &", timeout_s=5)
         assert sandbox.processes() == 2
+        assert sandbox.processes(end=True) == 2
+        sandbox.write("served/page", b"hello")
+        assert (sandbox.read("served/page"), sandbox.files()) == (b"hello", {"served/page": 5})
+        assert sandbox.run("yes | head -c 5000", timeout_s=5, limit_bytes=100).output_bytes == 5000
+        assert sandbox.run("sleep 60", timeout_s=0.2).timed_out
+        port = sandbox.reserve_port()
+        sandbox.free_port(port)
+        number = sandbox.begin("cd served; exec python3 -m http.server $PORT --bind 127.0.0.1", {"PORT": str(port)})
+        assert sandbox.get(port, "/page", timeout_s=10) == (200, b"hello")
+        assert sandbox.get(1, "/page", timeout_s=0.1)[0] == 0
+        assert b"GET /page" in sandbox.end(number).output
+        for path in ("../x", "none", "served"):
+            with pytest.raises(OSError, match=path):
+                sandbox.read(path)
     assert not place.exists()

@@ -2,6 +2,8 @@
 
 Namespaces of the kernel (namespaces(7)), entered by this process for itself and its children. A user without rights gets them by
 a user namespace of its own, where the kernel allows one.
+
+No measurement of coverage can be written from inside: ``tests/process/test_sandbox.py`` sees the effects.
 """
 
 import contextlib
@@ -39,7 +41,7 @@ _NOBODY = 65534
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 
 
-def enter() -> str:
+def enter() -> str:  # pragma: no cover - see above
     """Leave the namespaces of the machine: mounts, names, IPC, processes (children alone) and network. Raises OSError.
 
     Returns how: ``root`` where we had the right, ``user`` where it took a user namespace.
@@ -56,7 +58,7 @@ def enter() -> str:
     return "user"
 
 
-def isolate_files(scratch_bytes: int, hidden: Sequence[str]) -> list[str]:
+def isolate_files(scratch_bytes: int, hidden: Sequence[str]) -> list[str]:  # pragma: no cover - see above
     """Make every file read-only, but for an empty ``/tmp`` of so many bytes that ends with us; hide the directories ``hidden``.
 
     For the first process of a new process namespace. What could not be done is returned, what must be raises OSError.
@@ -80,7 +82,7 @@ def isolate_files(scratch_bytes: int, hidden: Sequence[str]) -> list[str]:
     return notes
 
 
-def loopback_up() -> None:
+def loopback_up() -> None:  # pragma: no cover - see above
     """Switch the loopback of a new network namespace on; it has nothing else. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         request = struct.pack("16sH22x", b"lo", 0)
@@ -88,7 +90,7 @@ def loopback_up() -> None:
         fcntl.ioctl(asked, _SET_FLAGS, struct.pack("16sH22x", b"lo", flags | _UP))
 
 
-def confine_rights(owned: Iterable[str]) -> None:
+def confine_rights(owned: Iterable[str]) -> None:  # pragma: no cover - see above
     """Have no rights but those of an ordinary user, and let no program get any back. Raises OSError.
 
     As root: become ``nobody``, who is given the paths ``owned``. In a user namespace of our own, where there is no ``nobody``:
@@ -112,7 +114,7 @@ def confine_rights(owned: Iterable[str]) -> None:
     libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def limit(memory_bytes: int, file_bytes: int) -> None:
+def limit(memory_bytes: int, file_bytes: int) -> None:  # pragma: no cover - see above
     """Limits of each process from now on: memory, size of a file, descriptors, no core dumps."""
     for kind, value in (
         (resource.RLIMIT_AS, memory_bytes),
@@ -125,18 +127,18 @@ def limit(memory_bytes: int, file_bytes: int) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _outermost(paths: Sequence[str]) -> list[str]:
+def _outermost(paths: Sequence[str]) -> list[str]:  # pragma: no cover - see above
     """Directories that are there, without those inside others."""
     real = sorted({os.path.realpath(path) for path in paths if os.path.isdir(path)} - {"/"})
     return [path for path in real if not any(path.startswith(f"{other}/") for other in real)]
 
 
-def _mount(libc: ctypes.CDLL, source: str, target: str, kind: str, flags: int, data: str) -> None:
+def _mount(libc: ctypes.CDLL, source: str, target: str, kind: str, flags: int, data: str) -> None:  # pragma: no cover - see above
     if libc.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode()) != 0:
         raise _error(f"mounting {target}")
 
 
-def _libc() -> ctypes.CDLL:
+def _libc() -> ctypes.CDLL:  # pragma: no cover - see above
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
@@ -144,11 +146,11 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _error(what: str) -> OSError:
+def _error(what: str) -> OSError:  # pragma: no cover - see above
     number = ctypes.get_errno()
     return OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, text: str) -> None:  # pragma: no cover - see above
     with open(path, "w", encoding="ascii") as file:
         file.write(text)

@@ -211,6 +211,7 @@ class Sandbox:
         with contextlib.suppress(OSError):
             self._channel.close()
         with contextlib.suppress(OSError):
+            self._contained.wait(_GRACE_S)  # it ends by itself when nobody asks any more
             self._contained.close()
         shutil.rmtree(self._place, ignore_errors=True)
 

@@ -11,21 +11,23 @@ from nodeproof.host.server_sight import ServerSight
 _CHILD = """
 import os, socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-worker = os.fork()
-if worker == 0:
+ready, say = os.pipe()
+if os.fork() == 0:
     held = [open("/dev/null") for _ in range(40)]
-print(listener.getsockname()[1], os.getpid(), flush=True) if worker else print("worker", flush=True)
+    os.write(say, b"x")
+else:
+    os.read(ready, 1)
+    os.write(1, b"%d\\n" % listener.getsockname()[1])
 sys.stdin.read()
 """
 
 
 def _server(port: int = 0) -> tuple["subprocess.Popen[str]", int]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _CHILD, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    """A server with a worker, which holds forty files; and its port."""
+    command = [sys.executable, "-c", _CHILD, str(port)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    lines = [process.stdout.readline(), process.stdout.readline()]
-    return process, int(next(line for line in lines if "worker" not in line).split()[0])
+    return process, int(process.stdout.readline())
 
 
 def test_a_server_and_its_workers_are_one() -> None:
