@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nodeproof.bench.benchmarks import DESCRIPTORS
 from nodeproof.model.run import LogEvent, RunRecord
-from nodeproof.runs.endpoint import TargetEndpoint
+from nodeproof.runs.endpoint import Secret, TargetEndpoint
 from nodeproof.runs.executor import BenchmarkExecutor
 from nodeproof.runs.headless import HeadlessOptions, RunReporter, run_blocking
 from nodeproof.runs.store import RunStore
@@ -54,11 +54,11 @@ class _Reporter(RunReporter):
             self.lines.append(event.text)
 
 
-def run(tmp_path: Path, url: str, benchmark: str, model: str = "m", **params: str) -> Outcome:
+def run(tmp_path: Path, url: str, benchmark: str, model: str = "m", ca_file: str = "", **params: str) -> Outcome:
     """Run ``benchmark`` against ``url``."""
     store = RunStore(str(tmp_path / "runs"))
     executor = BenchmarkExecutor(home=str(tmp_path), store=store)
-    options = HeadlessOptions(target=TargetEndpoint.new(url, model), poll_s=0.05)
+    options = HeadlessOptions(target=TargetEndpoint.new(url, model, key=Secret("sk-planted"), ca_file=ca_file), poll_s=0.05)
     outcome = run_blocking(executor, _BY_ID[benchmark], params, _Reporter(), options=options)
     return Outcome(outcome.record, Path(outcome.saved_to) / "files")
 

@@ -282,7 +282,7 @@ class Sight(Model):
         assert isinstance(messages, list)
         refusal = self._refusal(fields, messages, responses=responses)
         if refusal:
-            return document({"error": {"message": refusal}}, status=400)
+            return document({"error": {"message": refusal}}, status=500 if self.faults.get("under_500") else 400)
         pictures, clips, text, words = _shown(messages)
         said = self._say(text, pictures, clips)
         tokens = words + sum(self._tokens(picture) for picture in pictures)
@@ -294,7 +294,7 @@ class Sight(Model):
     def _refusal(self, fields: Mapping[str, object], messages: list[dict[str, object]], *, responses: bool) -> str:
         kinds = {str(part.get("type")) for message in messages for part in _parts(message)}
         if self.faults.get("blind_refuses") and kinds & {"image_url", "video_url", "input_image", "input_video"}:
-            return "this model takes no pictures"
+            return "image input is not supported" if self.faults.get("under_500") else "this model takes no pictures"
         if self.faults.get("no_mp4") and b"video/mp4" in str(messages).encode():
             return "no decoder for mp4"
         if responses and self.faults.get("no_responses"):

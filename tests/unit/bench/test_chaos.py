@@ -2,17 +2,19 @@
 
 import os
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
 
 from nodeproof.bench.benchmarks import DESCRIPTORS
 from nodeproof.bench.chaos.malformed import MALFORMED
-from nodeproof.bench.testing import Careful, End, Leaky, Model, Received, Rules, Script, ScriptServer, Step
+from nodeproof.bench.testing import Careful, End, Leaky, Model, Received, Rules, Script, ScriptServer, Served, Step
 from nodeproof.errors import ParamError
 from nodeproof.host.server_sight import ServerSight, half_closed
 from nodeproof.runs.params import ParamValues
 from support.bench_course import Outcome, run, serving
+from support.certificates import self_signed
 
 _QUICK = {
     "connections": "4",
@@ -58,6 +60,48 @@ def test_clients_leave_no_connection_open(tmp_path: Path) -> None:
         assert half_closed(server.port) == 0
     left = [served for served in server.served if served.disconnected]
     assert len(left) >= 4 + 4  # streams left in their middle, and those that nobody read
+
+
+@pytest.mark.timeout(60)
+def test_the_same_through_tls_with_the_key(tmp_path: Path) -> None:
+    certificate, key = self_signed("sound.example")
+    path = tmp_path / "server.pem"
+    path.write_bytes(certificate + key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    with ScriptServer(Careful(Model(ttft_s=0.02, tpot_s=0.01)), tls=context) as server:
+        outcome = _chaos(tmp_path, server.url, ca_file=str(path), answer_s="3")
+        keys = {served.request.headers.get("authorization") for served in server.served}
+    assert outcome.kind == "pass", outcome.reason
+    assert outcome.metrics["disconnects_done"] == 4
+    assert outcome.metrics["malformed_done"] == len(MALFORMED) - 3  # three need a connection that is closed by halves
+    assert keys == {"Bearer sk-planted"}
+    for file in outcome.files.iterdir():
+        assert b"sk-planted" not in file.read_bytes()
+
+
+@pytest.mark.timeout(60)
+def test_clients_that_do_not_read_and_hold_the_others_up_fail(tmp_path: Path) -> None:
+    class Held(Model):
+        """As long as four long answers are under way, nobody else is served in time."""
+
+        long = 0
+
+        def __call__(self, request: Received) -> Script:
+            if b"thousand" in request.body:
+                self.long += 1
+                return super().__call__(request)
+            self.ttft_s = 0.9 if self.long >= 4 else 0.01
+            return super().__call__(request)
+
+        def ended(self, served: Served) -> None:
+            self.long -= b"thousand" in served.request.body
+
+    with ScriptServer(Held(ttft_s=0.01, tpot_s=0.02)) as server:
+        outcome = _chaos(tmp_path, server.url, faults="slow-reader", slow_reader_s="1.2", long_tokens="400")
+    assert outcome.kind == "fail", outcome.reason
+    assert outcome.reason.startswith("slow-reader: beside clients that do not read, ")
+    assert "others were not served within" in outcome.reason
 
 
 @pytest.mark.timeout(60)

@@ -10,7 +10,7 @@ import yaml
 
 from nodeproof.bench.matrix.examination import code_of
 from nodeproof.bench.matrix.roster import read_roster
-from nodeproof.bench.testing import Model, Received, Rules, Script, ScriptServer
+from nodeproof.bench.testing import Model, Received, Rules, Script, ScriptServer, Step, chat_chunk
 from nodeproof.bench.testing.model import document
 from nodeproof.errors import RunError
 from support.acting import call, tool_stream
@@ -102,6 +102,35 @@ def test_a_tool_that_is_not_offered_is_no_failure_and_a_wrong_one_is(tmp_path: P
     outcome = _matrix(tmp_path, Rules(Several("small"), wrong_city), absent_here)
     assert outcome.kind == "fail"
     assert 'tool: called get_weather({"city": "Atlantis"}) where get_weather for ' in outcome.reason
+
+
+def test_tools_that_are_called_otherwise(tmp_path: Path, absent_here: list[str]) -> None:
+    def broken(request: Received) -> Script | None:
+        if b'"tools"' not in request.body:
+            return None
+        delta = {"role": "assistant", "tool_calls": [{"index": 0, "function": {"name": "get_weather", "arguments": "{city"}}]}
+        return Script(steps=[Step(0.0, chat_chunk(delta) + chat_chunk({}, finish="tool_calls") + b"data: [DONE]\n\n")])
+
+    outcome = _matrix(tmp_path, Rules(Several("small"), broken), absent_here)
+    assert "tool: the arguments are no JSON: '{city'" in outcome.reason
+
+
+def test_who_calls_itself_otherwise_or_talks_nonsense_fails(tmp_path: Path, absent_here: list[str]) -> None:
+    class Renamed(Several):
+        """Listed under one name, answering under another, and wrong about France."""
+
+        def __call__(self, request: Received) -> Script:
+            if request.path == "/v1/models":
+                return document({"data": [{"id": "small"}]})
+            self.answers["capital of France"] = "Rome"
+            if b"word yes" in request.body:
+                event = b'data: {"model":"big","choices":[{"delta":{"content":"yes"},"finish_reason":"stop"}]}'
+                return Script(steps=[Step(0.0, event + b"\n\n")])
+            return super().__call__(request)
+
+    outcome = _matrix(tmp_path, Renamed(), absent_here)
+    assert outcome.kind == "fail"
+    assert "small: identity: what answers calls itself big; coherence: recall: 'Rome'" in outcome.reason
 
 
 def test_questions_that_are_not_answered_leave_it_open(tmp_path: Path, absent_here: list[str]) -> None:

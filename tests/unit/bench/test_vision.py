@@ -133,6 +133,13 @@ def test_a_lucky_count_proves_nothing_either_way(tmp_path: Path) -> None:
     assert outcome.metrics["control_held"] == 0
 
 
+def test_a_refusal_in_words_is_one_as_well(tmp_path: Path) -> None:
+    """llama.cpp without a projector says so under status 500; any other 500 is an error."""
+    outcome = _run(tmp_path, Sight(blind_refuses=True, under_500=True))
+    assert outcome.kind == "inconclusive"
+    assert outcome.reason.startswith("unmeasured: the endpoint takes no picture (status: status 500: ")
+
+
 def test_a_server_that_takes_no_pictures_is_unmeasured(tmp_path: Path) -> None:
     outcome = _run(tmp_path, Sight(blind_refuses=True))
     assert outcome.kind == "inconclusive"

@@ -10,7 +10,7 @@ import msgspec
 
 from nodeproof.bench.ask import Ask
 from nodeproof.bench.chaos.malformed import MALFORMED, head
-from nodeproof.bench.chaos.wire import CLOSED, SILENT, Wire, Wires
+from nodeproof.bench.chaos.wire import CLOSED, SILENT, UNTRIED, Wire, Wires
 from nodeproof.bench.client import Client
 
 __all__ = ["FAULTS", "Fault", "Ground", "Harm", "named"]
@@ -127,7 +127,7 @@ async def _malformed(ground: Ground) -> Harm:
     taken = []
     for bad in MALFORMED:
         status = await _answer(ground, bad.build(ground.fields, ground.client.model), ends=bad.ends)
-        harm.done += 1
+        harm.done += status != UNTRIED
         _judge(harm, bad.name, status, ground)
         if 200 <= status < 300:
             taken.append(bad.name)
@@ -178,16 +178,15 @@ async def _answer(ground: Ground, request: bytes, *, ends: bool) -> int:
             await wire.send(request)
     except TimeoutError:
         pass  # it takes no more: what does it say?
-    if ends:
-        wire.say_no_more()
-    status = await wire.status(ground.timeout_s)
+    # Over TLS we cannot close our direction alone: that a server waits for what was promised is no fault then.
+    status = UNTRIED if ends and not wire.say_no_more() else await wire.status(ground.timeout_s)
     wire.close()
     return status
 
 
 def _judge(harm: Harm, what: str, status: int, ground: Ground) -> None:
     """Count an answer; silence and the server's own errors are wrong."""
-    words = {CLOSED: "closed", SILENT: "silence"}.get(status, str(status))
+    words = {CLOSED: "closed", SILENT: "silence", UNTRIED: "not tried"}.get(status, str(status))
     harm.answers[words] = harm.answers.get(words, 0) + 1
     if status == SILENT:
         harm.problems.append(f"{what}: neither an answer nor an end within {ground.timeout_s:g} s")

@@ -8,12 +8,14 @@ import struct
 
 from nodeproof.bench.address import Address
 
-__all__ = ["CLOSED", "SILENT", "Wire", "Wires"]
+__all__ = ["CLOSED", "SILENT", "UNTRIED", "Wire", "Wires"]
 
 CLOSED = -1
 """In the place of a status: the server ended the connection without an answer."""
 SILENT = 0
 """In the place of a status: nothing came in time."""
+UNTRIED = -2
+"""In the place of a status: it could not be tried on this connection."""
 _HEAD_BYTES = 64 << 10
 _SMALL_BUFFER_BYTES = 4096
 _UNREAD_BYTES = 1024

@@ -23,6 +23,8 @@ _RATE_RUNS = 3
 _RATE_TOKENS = 128
 _RECALL_WORDS = 6000
 _CODE_S = 20.0
+_NO_PROGRAM = 127
+"""What a shell ends with when there is no such program."""
 
 
 class Bar(StrEnum):
@@ -133,8 +135,8 @@ def _code(session: Session, make_sandbox: Callable[[], Sandbox]) -> Result:
         sandbox.write("answer.py", code_of(exchange.text).encode())
         sandbox.write("check.py", _CODE_CHECK)
         done = sandbox.run("python3 check.py", timeout_s=_CODE_S, limit_bytes=2000)
-    output = " ".join(done.output.decode("utf-8", "replace").split())
-    if "No such file" in output or "not found" in output:
+    output = done.output.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if done.exit_code == _NO_PROGRAM:
         return Result(Bar.ERROR, f"this machine has no python3 to run it: {output[:120]}")
     if done.timed_out:
         return Result(Bar.FAIL, f"it did not end within {_CODE_S:g} s")

@@ -1,5 +1,6 @@
 """Asking about what is shown, and what an answer is worth."""
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from nodeproof.bench.session import Session
 __all__ = ["Asker", "Cell", "Seen", "Worth", "refused"]
 
 _REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
+_SAYS_SO = re.compile(r"not supported|unsupported|not implemented", re.IGNORECASE)
+"""llama.cpp: status 500, "image input is not supported"."""
 _QUOTE_CHARS = 60
 
 
@@ -122,5 +125,7 @@ class Asker:
 
 
 def refused(exchange: Exchange) -> bool:
-    """Whether the server says that it does not do this, rather than doing it wrong."""
-    return exchange.outcome is Outcome.STATUS and exchange.status in _REFUSALS
+    """Whether the server says that it does not do this, rather than doing it wrong: by its status, or in words under a 500."""
+    if exchange.outcome is not Outcome.STATUS:
+        return False
+    return exchange.status in _REFUSALS or _SAYS_SO.search(exchange.detail) is not None
