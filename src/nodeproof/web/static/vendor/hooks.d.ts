@@ -5,6 +5,7 @@ export function useState(first: never[]): [any[], Set<any[]>];
 export function useState<T>(first: T | (() => T)): [T, Set<T>];
 export function useEffect(act: () => void | undefined | (() => void), inputs?: unknown[]): void;
 export function useLayoutEffect(act: () => void | undefined | (() => void), inputs?: unknown[]): void;
+export function useLayoutEffect(act: () => void | undefined | (() => void), inputs?: unknown[]): void;
 export function useMemo<T>(make: () => T, inputs: unknown[]): T;
 export function useRef(first: null): { current: any };
 export function useRef<T>(first: T): { current: T };
