@@ -33,6 +33,7 @@ def test_what_they_are_made_of_comes_before_states_errors_devices_and_numbers() 
         Metric("cpu", "microcode_info", 1.0, "", {"version": "0x1"}),
         Metric("network", "link_lost", 1.0, "", {"interface": "eth0"}),
         Metric("network", "error_total", 0.0, "count", {"interface": "eth0"}),
+        Metric("disk", "io_wait", 1.0, "%", {"device": "sda"}),
         Metric("disk", "io_wait", 1.0, "%", {"device": "sdb"}),
         Metric("memory", "usage", 10.0, "%"),
         Metric("memory", "swap_usage", 10.0, "%"),
@@ -42,6 +43,7 @@ def test_what_they_are_made_of_comes_before_states_errors_devices_and_numbers() 
         Metric("cpu", "microcode_info", 1.0, "", {"version": "0x2"}),
         Metric("network", "link_lost", 0.0, "", {"interface": "eth0"}),
         Metric("network", "error_total", 7.0, "count", {"interface": "eth0"}),
+        Metric("disk", "io_wait", 1.0, "%", {"device": "sda"}),
         Metric("memory", "usage", 40.0, "%"),
         Metric("memory", "swap_usage", 11.0, "%"),
     )
@@ -55,7 +57,7 @@ def test_what_they_are_made_of_comes_before_states_errors_devices_and_numbers() 
         (Weight.DEVICE, "disk device=sdb", "1 readings", "not there"),
         (Weight.NUMBER, "memory.usage", "10 %", "40 %"),
     ]
-    assert found.compared == 4
+    assert found.compared == 5
 
 
 def test_serial_numbers_and_addresses_are_each_nodes_own() -> None:
@@ -77,6 +79,16 @@ def test_what_one_side_cannot_tell_is_no_difference_and_is_named() -> None:
     assert [(one.what, one.left, one.right) for one in found.not_compared] == [
         ("memory.usage", "", "no_permission: may not be read")
     ]
+
+
+def test_a_component_that_only_one_side_tells_of_is_not_compared() -> None:
+    told = Metric("daemon", "collector_failing", 0.0, "", {"collector": "cpu"})
+    both = Metric("memory", "usage", 10.0, "%")
+
+    found = compare(_side("a", both), _side("b", both, told))
+
+    assert found.differences == []
+    assert [(one.what, one.left, one.right) for one in found.not_compared] == [("daemon.*", "no readings of it", "")]
 
 
 def _bundled(folder: Path, name: str, *, spoil: bool) -> str:

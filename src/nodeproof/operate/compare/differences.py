@@ -165,11 +165,12 @@ def _share(ours: float, theirs: float) -> float:
 def _devices(left: Side, right: Side) -> Iterator[Difference]:
     """What only one side has, a line a thing, where the other could have told of it."""
     things: dict[tuple[str, str], list[int]] = {}
+    both = _components(left) & _components(right)
     for number, (side, other) in enumerate(((left, right), (right, left))):
         for component, name, labels in side.metrics.keys() - other.metrics.keys():
             spec = CATALOGUE.get((component, name))
             untold = (component, name) in other.missing or (component, "*") in other.missing
-            if untold or not labels or spec is None or _is_constant(spec):
+            if untold or not labels or spec is None or _is_constant(spec) or component not in both:
                 continue
             thing = " ".join(f"{key}={text}" for key, text in labels[:2])
             things.setdefault((component, thing), [0, 0])[number] += 1
@@ -177,6 +178,12 @@ def _devices(left: Side, right: Side) -> Iterator[Difference]:
         if 0 in counts:
             ours, theirs = (f"{count} readings" if count else "not there" for count in counts)
             yield Difference(Weight.DEVICE, f"{component} {thing}", ours, theirs)
+
+
+def _components(side: Side) -> set[str]:
+    """Those that it tells anything of: of a node that is not observed by a daemon, nobody tells what that costs."""
+    dark = {what[0] for what, one in side.missing.items() if one.state is not Absence.NOT_APPLICABLE}
+    return dark | {key[0] for key in side.metrics}
 
 
 def _not_compared(left: Side, right: Side) -> list[NotCompared]:
@@ -187,6 +194,9 @@ def _not_compared(left: Side, right: Side) -> list[NotCompared]:
             continue
         texts = [f"{one.state}: {one.reason}" if one is not None else "" for one in absences]
         found.append(NotCompared(".".join(what), *texts))
+    none = "no readings of it"
+    found += [NotCompared(f"{component}.*", "", none) for component in sorted(_components(left) - _components(right))]
+    found += [NotCompared(f"{component}.*", none, "") for component in sorted(_components(right) - _components(left))]
     for side, other in ((left, right), (right, left)):
         if side.health is None and other.health is not None:
             untold = "it was not judged"

@@ -32,7 +32,7 @@ __all__ = ["stores_of"]
 _MAX_BYTES = 64 << 20
 _BLOCK_BYTES = 1 << 20
 _GZIP = 31
-_LEFTOVER = re.compile(r"^\..+\.[0-9]+-[0-9]+\.np-tmp$")
+_LEFTOVER = re.compile(r"^\..+\.([0-9]+)-[0-9]+\.np-tmp$")
 _SEGMENT = re.compile(r"events-[0-9]{12}\.jsonl")
 _KPI = re.compile(r"straggler_kpi_[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _RUN_ID = re.compile(r"run-[0-9]{19}")
@@ -390,7 +390,7 @@ class _Leftovers:
         """A line a folder."""
         del deep
         for folder in self._folders:
-            left = [name for name in _names(folder) if _LEFTOVER.match(name)]
+            left = [name for name in _names(folder) if (match := _LEFTOVER.match(name)) and not _lives(match[1])]
             self.examined += len(left)
             if left:
                 what = f"{len(left)} temporary files that a crash left"
@@ -399,6 +399,10 @@ class _Leftovers:
                     return f"{len(remove_leftovers(folder))} removed; those of a living process stay"
 
                 yield Problem(folder, what, "remove them", mend)
+
+
+def _lives(pid: str) -> bool:
+    return os.path.exists(f"/proc/{pid}")
 
 
 def _read_and(judge: Callable[[bytes], str], path: str) -> str:
