@@ -135,7 +135,18 @@ def test_the_same_value_has_the_same_stand_in_everywhere(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["vm-2cpu", "gpu-nvidia-8", "gpu-amd-8", "storage-sick", "bmc-supermicro", "npu-a2-8", "ib-hca", "lxc-container"]
+    "name",
+    [
+        "vm-2cpu",
+        "gpu-nvidia-8",
+        "gpu-amd-8",
+        "storage-sick",
+        "bmc-supermicro",
+        "npu-a2-8",
+        "ib-hca",
+        "lxc-container",
+        "bare-x86-256cpu",
+    ],
 )
 def test_a_fixture_host_made_of_it_brings_the_same_readings(name: str, tmp_path: Path) -> None:
     root = write_host(name, str(tmp_path / "host"))

@@ -111,3 +111,18 @@ def test_serial_numbers_in_a_table_of_smbios_are_learned_and_its_uuid_is_blanked
     assert b"MEM-SERIAL-1" not in bare
     assert bytes(range(1, 17)) not in bare
     assert b"Maker\0Model" in bare
+
+
+def test_a_stand_in_is_nobodys_serial_number() -> None:
+    redactor = Redactor()
+    text = b"Serial Number: ABCDEFGHJ001\nSerial Number: SERIAL000001\nSerial Number: SERIAL000002\n"
+    redactor.learn_from("", text)
+
+    bare = redactor.redact("", text)
+
+    assert bare.split(b"\n")[:3] == [
+        b"Serial Number: SERIAL000003",
+        b"Serial Number: SERIAL000004",
+        b"Serial Number: SERIAL000005",
+    ]
+    assert redactor.leaks(bare) == []

@@ -49,7 +49,7 @@ class Redactor:
     """What was learned of one node."""
 
     def __init__(self) -> None:
-        self.stand_ins = StandIns()
+        self.stand_ins = StandIns(self._holds_a_value)
         self._known: dict[bytes, str] = {}
         """Kind by value, lower case; longest first once learning is over."""
         self._sorted: list[tuple[bytes, str]] = []
@@ -68,6 +68,9 @@ class Redactor:
         if len(set(value)) > 1:
             self._known.setdefault(value, kind)
             self._sorted.clear()
+
+    def _holds_a_value(self, text: bytes) -> bool:
+        return any(value in text for value in self._known)
 
     def learn_all(self, values: Iterable[tuple[str, bytes]]) -> None:
         """:meth:`learn` of each kind and value."""

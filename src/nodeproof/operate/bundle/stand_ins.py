@@ -6,11 +6,14 @@ or are marked as local (MAC); who meets one again knows it for a stand-in.
 
 import ipaddress
 import re
+from collections.abc import Callable
 
 __all__ = ["StandIns", "is_kept_ip", "is_kept_mac", "is_kept_uuid"]
 
 _UUID_HEAD = "00000000-0000-4000-8000-"
 _MAC_HEAD = "020000"
+_TRIES = 500
+_WORDS = ("SERIAL", "STANDIN", "ZZ")
 _BENCHMARK = ipaddress.IPv4Network("198.18.0.0/15")
 _DOCUMENTS = ipaddress.IPv6Network("2001:db8::/32")
 _HEX = re.compile(rb"(?:0x)?[0-9a-fA-F]+(?:[:.-][0-9a-fA-F]+)*")
@@ -19,8 +22,12 @@ _HEX = re.compile(rb"(?:0x)?[0-9a-fA-F]+(?:[:.-][0-9a-fA-F]+)*")
 class StandIns:
     """The stand-ins of one bundle."""
 
-    def __init__(self) -> None:
+    def __init__(self, real: Callable[[bytes], bool] = lambda _: False) -> None:
+        """``real`` tells whether a text holds a value that must not be told: no stand-in may."""
         self._numbers: dict[str, dict[bytes, int]] = {}
+        self._real = real
+        self._serials: dict[bytes, bytes] = {}
+        self._taken: set[bytes] = set()
 
     def counts(self) -> dict[str, int]:
         """Different values of each kind so far."""
@@ -35,10 +42,19 @@ class StandIns:
         """The stand-in of ``value``."""
         number = self.number(kind, value)
         if kind == "serial":
-            return _serial(value, number)
+            return self._serial(value.lower(), value, number)
         if kind == "token":
             return b"REDACTED"
         return f"{kind}{number}".encode()
+
+    def _serial(self, key: bytes, value: bytes, number: int) -> bytes:
+        """Nobody else's stand-in, and nobody's serial number, as far as there are others of its length."""
+        if key not in self._serials:
+            tries = (_serial(value, number + more, word) for word in _WORDS for more in range(_TRIES))
+            free = (one for one in tries if one not in self._taken and not self._real(one.lower()))
+            self._serials[key] = next(free, _serial(value, number))
+            self._taken.add(self._serials[key])
+        return self._serials[key]
 
     def mac(self, value: bytes) -> bytes:
         """Of a hardware address with colons or dashes, however long."""
@@ -64,7 +80,7 @@ class StandIns:
         return f"{_UUID_HEAD}{self.number('uuid', value):012d}".encode()
 
 
-def _serial(value: bytes, number: int) -> bytes:
+def _serial(value: bytes, number: int, word: str = _WORDS[0]) -> bytes:
     """As long as the value, which may stand in a table of fixed width; hexadecimal stays hexadecimal."""
     width = len(value)
     if _HEX.fullmatch(value):
@@ -75,7 +91,7 @@ def _serial(value: bytes, number: int) -> bytes:
             char if place < head or char in b":.-" else digit
             for place, (char, digit) in enumerate(zip(value, digits, strict=True))
         )
-    word = "SERIAL" if width > len("SERIAL") + 2 else ""
+    word = word if width > len(word) + 2 else ""
     return (word + str(number).zfill(width - len(word)))[-width:].encode()
 
 
