@@ -19,7 +19,7 @@ from nodeproof.bench.equality.scheduler import CellVerdict, judge_cell
 from nodeproof.bench.equality.tables import MAX_ROWS, named, table_of
 from nodeproof.bench.equality.toolcalls import same_calls
 from nodeproof.bench.testing import End, Script, ScriptServer, Step, chat_chunk
-from nodeproof.errors import ParamError
+from nodeproof.errors import ParamError, RunError
 from nodeproof.model.run import RunStatus
 from nodeproof.runs.conformance import Subject, failures
 from nodeproof.runs.endpoint import TargetEndpoint
@@ -235,6 +235,26 @@ def test_benchmarks_of_answers_keep_the_contract_of_the_executor() -> None:
         target = TargetEndpoint.new(server.url, "m")
         subject = Subject(BY_ID["contamination"], overrides=quick, target=target, within_s=20.0, cancel_grace_s=2.0)
         assert failures(subject) == {}
+
+
+def test_what_is_called_out_of_order_says_so() -> None:
+    benchmark = BY_ID["kat-equality"].build()
+    with pytest.raises(RunError, match=r"kat-equality: configure\(\) before load\(\)"):
+        benchmark.configure(ParamValues.defaults(benchmark.parameters()))
+    with pytest.raises(RunError, match=r"kat-equality: next\(\) before load\(\) and configure\(\)"):
+        benchmark.next()
+    benchmark.cleanup()
+
+
+def test_an_endpoint_that_lists_no_models_is_asked_all_the_same(tmp_path: Path) -> None:
+    class Bare(Answering):
+        def __call__(self, request: Any) -> Script:
+            return status(404) if request.method == "GET" else super().__call__(request)
+
+    with ScriptServer(Bare(lambda body: Said(f"fine, {last_text(body)}"))) as server:
+        ran = run_benchmark(tmp_path, server, "kat-equality", **_KAT)
+    assert ran.verdict[0] == "pass"
+    assert "endpoint: its list of models cannot be read: status 404" in ran.record.warnings
 
 
 # Contamination
