@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from nodeproof.bench.bfcl.subsets import HALLUCINATION, LIVE, NON_LIVE, SUBSETS
+from nodeproof.errors import RecordError
 
-__all__ = ["Scores", "Tally", "add", "bounds", "scores_of", "tally_metrics"]
+__all__ = ["Scores", "Tally", "add", "bounds", "scores_of", "tallies_in", "tally_metrics"]
 
 _SIMPLE = "simple_"
 
@@ -90,6 +91,27 @@ def tally_metrics(tallies: Mapping[str, Tally]) -> dict[str, float]:
         metrics[f"subset.{name}.hits"] = float(tally.hits)
         metrics[f"subset.{name}.n"] = float(tally.n)
     return metrics
+
+
+def tallies_in(metrics: Mapping[str, float]) -> dict[str, Tally]:
+    """Counts out of the metrics of a record. Raises RecordError when there are none, or half of one, or what is no count."""
+    found: dict[str, dict[str, float]] = {}
+    for key, value in metrics.items():
+        parts = key.split(".")
+        if len(parts) == 3 and parts[0] == "subset" and parts[2] in {"hits", "n"}:
+            found.setdefault(parts[1], {})[parts[2]] = value
+    if not found:
+        raise RecordError("the record holds no counts of subsets (subset.<name>.hits and .n): it cannot be added to others")
+    return {name: _tally(name, pair) for name, pair in found.items()}
+
+
+def _tally(name: str, pair: Mapping[str, float]) -> Tally:
+    if set(pair) != {"hits", "n"}:
+        raise RecordError(f"subset {name}: {' and '.join(sorted(pair))} without its other half: the record cannot be added")
+    hits, count = pair["hits"], pair["n"]
+    if not (hits == int(hits) and count == int(count) and 0 <= hits <= count):
+        raise RecordError(f"subset {name}: {hits:g} hits of {count:g} are no counts: the record cannot be added")
+    return Tally(int(hits), int(count))
 
 
 def _of(tallies: Mapping[str, Tally], category: str) -> dict[str, Tally]:
