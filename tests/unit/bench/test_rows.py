@@ -169,6 +169,20 @@ def test_what_counts_begins_after_the_whole_warm_up_and_ends_with_the_last_begin
     assert len(answers) == 5
 
 
+def test_answers_outside_the_window_do_not_widen_a_rate(tmp_path: Path) -> None:
+    exchanges = []
+    for number in range(80):
+        exchange = finished_exchange(1000.0 + number // 2)
+        exchange.end_s = 1001.0 + number // 2
+        exchanges.append(exchange)
+    plan = LoadPlan(
+        where=Where(base_url="", model=""), prompts=PromptPlan(), concurrency=2, duration_s=40.0, warmup_s=20.0, drain_s=60.0
+    )
+    found = report(_written(tmp_path / "s", exchanges), plan).figures["requests_per_s"]
+    # Forty equal answers of two slots in twenty seconds: nothing varies.
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
+
+
 def test_where_all_were_asked_at_once_the_last_answer_is_the_end(tmp_path: Path) -> None:
     paths = _written(tmp_path / "s", [finished_exchange(1000.0) for _ in range(4)])
     where = Where(base_url="", model="")

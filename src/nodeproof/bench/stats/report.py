@@ -210,10 +210,10 @@ class _Builder:
         sent, last = table["sent_s"][ok], table["end_s"][ok]
         first = np.where(np.isfinite(table["first_token_s"][ok]), table["first_token_s"][ok], last)
         tokens = table["completion_tokens"][ok].astype(np.float64)
-        figures["requests_per_s"] = _rate(_overlap(sent, last, begin, end), length)
-        figures["output_tok_s"] = _rate(_overlap(first, last, begin, end) * tokens, length)
+        figures["requests_per_s"] = _flow(_overlap(sent, last, begin, end), length)
+        figures["output_tok_s"] = _flow(_overlap(first, last, begin, end) * tokens, length)
         prompts = np.maximum(table["prompt_tokens"][ok].astype(np.float64), 0)
-        figures["input_tok_s"] = _rate(_overlap(sent, first, begin, end) * prompts, length)
+        figures["input_tok_s"] = _flow(_overlap(sent, first, begin, end) * prompts, length)
         busy = np.clip(np.minimum(last, end) - np.maximum(sent, begin), 0, None)
         figures["concurrency_mean"] = Figure(float(busy.sum()) / length, len(busy))
         if self._plan.arrival is not None:
@@ -318,6 +318,11 @@ def _overlap(begin: Column, end: Column, low: float, high: float) -> Column:
     inside = np.clip(np.minimum(end, high) - np.maximum(begin, low), 0.0, None)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(length > 0, inside / length, ((begin >= low) & (begin <= high)).astype(np.float64))
+
+
+def _flow(amounts: Column, length_s: float) -> Figure:
+    """Rate of what came within the window; answers that lie outside it have no part in its spread."""
+    return _rate(amounts[amounts > 0], length_s)
 
 
 def _rate(shares: Column, length_s: float) -> Figure:

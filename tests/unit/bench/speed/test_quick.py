@@ -59,7 +59,8 @@ def test_a_server_without_times_of_its_own_gets_the_client_s_and_they_are_called
         record, _ = run_benchmark(tmp_path, server.url, "quick-speed", _PARAMS)
     metrics = record.frame.metrics
     assert not [key for key in metrics if key.startswith("server_")]
-    assert metrics["client_decode_tok_s"] <= 250.1
+    # 4 ms a token: no more, but for a first token that a busy machine read late.
+    assert 0 < metrics["client_decode_tok_s"] <= 300
     assert record.frame.summary[0].unit == "tok/s, client clock"
 
 
