@@ -73,7 +73,7 @@ def test_nothing_dear_is_loaded_by_check(tmp_path: Path) -> None:
 def test_importing_is_light(statement: str) -> None:
     modules = loaded(statement, environment())
     assert not {name for name in modules if name.split(".")[0] in HEAVY | {"logging", "ctypes"}}
-    assert len({name for name in modules if name.startswith("nodeproof")}) <= 8
+    assert len({name for name in modules if name.startswith("nodeproof")}) <= 9
 
 
 def test_the_daemon_loads_no_web_and_no_yaml(tmp_path: Path) -> None:
