@@ -36,7 +36,8 @@ class Desk:
         self.folder = folder
         self.port = free_port()
         config = folder / "of-the-test.yaml"
-        config.write_text(f"exporter: {{address: '127.0.0.1:{self.port}'}}\n", encoding="utf-8")
+        places = f"exporter: {{address: '127.0.0.1:{self.port}'}}\nweb: {{address: '127.0.0.1:{free_port()}'}}\n"
+        config.write_text(places, encoding="utf-8")
         self.program = str(Path(sys.executable).parent / "nodeproof")
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.environment = os.environ | {

@@ -110,7 +110,7 @@ def test_a_command_line_behaves_as_without_a_runner(site: Site) -> None:
     code, out, _ = site.stress("show", report["benchmarks"][0]["run_id"], "-o", "json")
     assert (code, json.loads(out)["run_id"]) == (0, report["benchmarks"][0]["run_id"])
     code, _, err = site.stress("nothing")
-    assert code == 1
+    assert code == 2
     assert "no stress item" in err
 
 

@@ -205,7 +205,7 @@ def test_a_killed_owner_leaves_nothing_and_the_next_start_tells_of_it(bench: Ben
         (["--timeout", "10ms"], 2),
         (["--timeout", "2m"], 1),
         (["history", "--limit", "101"], 2),
-        (["osu"], 1),
+        (["osu"], 2),
         (["hpl"], 1),
         (["status", "--job", "ffff"], 1),
         (["cancel"], 1),

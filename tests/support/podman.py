@@ -9,6 +9,8 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
+import zlib
 from pathlib import Path
 
 __all__ = ["PodmanEngine", "copy_programs", "lacking"]
@@ -30,7 +32,9 @@ class PodmanEngine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.client = folder / "podman"
-        words = " ".join((*OPTIONS, f"--root={folder}/store", f"--runroot={folder}/run"))
+        # Podman takes no path for it that is longer than 50 characters, and another one for a store only with a new store.
+        self._running = f"{tempfile.gettempdir()}/np-{zlib.crc32(str(folder).encode()):08x}"
+        words = " ".join((*OPTIONS, f"--root={folder}/store", f"--runroot={self._running}"))
         # Podman complains of healthchecks that it cannot have without systemd; that is no answer to anybody.
         self.client.write_text(f'#!/bin/sh\nexec podman {words} --log-level=fatal "$@"\n')
         self.client.chmod(self.client.stat().st_mode | stat.S_IXUSR)
@@ -64,8 +68,8 @@ class PodmanEngine:
         """End and remove everything."""
         self.run("rm", "--all", "--force", "--time", "0", check=False)
         self.run("rmi", "--all", "--force", check=False)
-        for name in ("store", "run"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for place in (str(self.folder / "store"), self._running):
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def copy_programs(root: Path, *names: str) -> None:

@@ -91,14 +91,14 @@ def test_clients_that_do_not_read_and_hold_the_others_up_fail(tmp_path: Path) ->
             if b"thousand" in request.body:
                 self.long += 1
                 return super().__call__(request)
-            self.ttft_s = 0.9 if self.long >= 4 else 0.01
+            self.ttft_s = 1.5 if self.long >= 4 else 0.01
             return super().__call__(request)
 
         def ended(self, served: Served) -> None:
             self.long -= b"thousand" in served.request.body
 
     with ScriptServer(Held(ttft_s=0.01, tpot_s=0.02)) as server:
-        outcome = _chaos(tmp_path, server.url, faults="slow-reader", slow_reader_s="1.2", long_tokens="400")
+        outcome = _chaos(tmp_path, server.url, faults="slow-reader", slow_reader_s="3.4", long_tokens="400")
     assert outcome.kind == "fail", outcome.reason
     assert outcome.reason.startswith("slow-reader: beside clients that do not read, ")
     assert "others were not served within" in outcome.reason
