@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from importlib import metadata
@@ -219,6 +220,39 @@ def test_a_manifest_vouches_for_its_files(tmp_path: Path) -> None:
     changed = audit_manifest("build", path, required=False)
     assert changed.result is Result.FAILED
     assert "stream_omp: it is" in changed.detail
+
+
+def test_a_manifest_of_a_deployment_vouches_for_what_was_written_and_read(tmp_path: Path) -> None:
+    read = tmp_path / "stream.json"
+    compose = tmp_path / "deployment" / "compose.yaml"
+    compose.parent.mkdir()
+    for file in (read, compose):
+        file.write_bytes(b"as generated")
+    sha256 = hashlib.sha256(b"as generated").hexdigest()
+    tree = {"schema_version": 1, "files": {"compose.yaml": sha256}, "inputs": {str(read): sha256}}
+    path = compose.parent / "manifest.json"
+    path.write_text(json.dumps(tree))
+    assert audit_manifest("deployment", str(path), required=True).detail == "2 files as it says"
+
+    for file in (read, compose):
+        file.write_bytes(b"changed")
+        changed = audit_manifest("deployment", str(path), required=False)
+        assert (changed.result, f"{file}: it is" in changed.detail) == (Result.FAILED, True)
+        file.write_bytes(b"as generated")
+
+
+def test_a_manifest_that_names_no_file_is_not_passed(tmp_path: Path) -> None:
+    path = _manifest(tmp_path, benchmarks={})
+
+    assert audit_manifest("build", path, required=False).result is Result.NOT_CHECKED
+    assert audit_manifest("build", path, required=True).result is Result.FAILED
+
+
+def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = _manifest(tmp_path, more={"path": str(tmp_path / "pipe"), "sha256": "0" * 64})
+
+    assert "is no plain file" in audit_manifest("build", path, required=True).detail
 
 
 @pytest.mark.parametrize("version", [0, -1, "x", True, None, 1.5])

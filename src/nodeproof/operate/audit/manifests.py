@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -31,7 +32,10 @@ def audit_manifest(kind: str, path: str, *, required: bool) -> Check:
     if not isinstance(tree, dict):
         return Check(name, Result.FAILED, f"{path}: no JSON object")
     problems = _schema(tree)
-    named = list(_files(tree))
+    named = [*_files(tree), *_tables(tree, os.path.dirname(os.path.abspath(path)))]
+    if not named and not problems:
+        nothing = Result.FAILED if required else Result.NOT_CHECKED
+        return Check(name, nothing, f"{path}: names no file with its hash, so it vouches for nothing")
     for where, sha256 in named:
         problems += _file(where, sha256)
     return Check(name, Result.FAILED if problems else Result.OK, "; ".join(problems) or f"{len(named)} files as it says")
@@ -60,12 +64,24 @@ def _files(value: object) -> Iterator[tuple[str, str]]:
             yield from _files(inner)
 
 
+def _tables(tree: Mapping[str, object], folder: str) -> Iterator[tuple[str, str]]:
+    """As a deployment writes them: ``files`` beside the manifest, ``inputs`` by their whole path."""
+    for key, where in (("files", folder), ("inputs", "")):
+        table = tree.get(key)
+        if isinstance(table, dict):
+            for path, sha256 in cast("dict[str, object]", table).items():
+                if isinstance(sha256, str):
+                    yield os.path.join(where, path), sha256
+
+
 def _file(path: str, sha256: str) -> list[str]:
     if _SHA256.fullmatch(sha256) is None:
         return [f"{path}: {sha256[:20]!r} is no SHA-256"]
     if not os.path.isabs(path):
         return [f"{path} is no absolute path"]
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return [f"{path} is no plain file"]
         found = sha256_of(path)
     except OSError as error:
         return [f"{path}: {error.strerror}"]
