@@ -12,6 +12,7 @@ import pytest
 from nodeproof.cli.main import main
 from nodeproof.host.locks import DirectoryLock
 from nodeproof.host.node_key import NodeKey
+from nodeproof.host.signing_key import SigningKey
 from nodeproof.model.job import Report, Status
 from nodeproof.runs.store import RunStore, StoreLimits
 from nodeproof.stress.baselines import BaselineStore, Sample
@@ -197,6 +198,24 @@ def test_only_a_person_can_mend_a_key_that_others_may_read(state: State) -> None
     assert code == 1
     assert "chmod 600 it" in " ".join(problem["what"] for problem in done)
     assert {problem["repair"] for problem in done if problem["store"] == "key of the node"} == {"nothing: a person must look"}
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.chmod(0o644)])
+def test_a_key_pair_of_no_use_is_named(state: State, damage: Callable[[Path], None]) -> None:
+    key = SigningKey(str(state.home))
+    assert key.public
+    assert state.run("check") == (0, [])
+    damage(Path(key.path))
+
+    code, (problem,) = state.run("check")
+
+    assert (code, problem["store"], problem["path"]) == (1, "key of the node", key.path)
+
+
+@pytest.mark.parametrize("words", [("--rate", "0"), ("--rate", "-1"), ("--rate", "nan"), ("--most", "0"), ("--most", "-1")])
+def test_pruning_wants_numbers_that_can_be_kept(state: State, words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "prune", *words], {"NODEPROOF_DATA_DIR": str(state.home)}) == 2
+    assert f"{words[0]} {words[1]}: expected" in capsys.readouterr().err
 
 
 def test_pruning_takes_the_oldest_and_only_so_many(state: State, capsys: pytest.CaptureFixture[str]) -> None:

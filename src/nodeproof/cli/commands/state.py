@@ -1,6 +1,7 @@
 """``nodeproof state``: whether everything that is kept can be read, mending what cannot, pruning, and the form of the whole."""
 
 import argparse
+import math
 import os
 import time
 
@@ -120,6 +121,10 @@ def _tell(options: argparse.Namespace, stores: list[Store], told: list[tuple[Sto
 
 def _prune(options: argparse.Namespace) -> int:
     """Remove runs beyond the limits, so many a second, giving way to everybody."""
+    if options.most < 1:
+        raise UsageError(f"--most {options.most}: expected 1 or more")
+    if not 0 < options.rate < math.inf:
+        raise UsageError(f"--rate {options.rate:g}: expected more than 0")
     lease = enter_state(_home(options))
     store = RunStore(_home(options))
     lower_priority()

@@ -5,6 +5,7 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from nodeproof.faults.records import ACTIVE_FILE, read_state
 from nodeproof.faults.subscriptions import SUBSCRIPTIONS_FILE
 from nodeproof.host.atomic import remove_leftovers, store_file
 from nodeproof.host.node_key import NodeKey
+from nodeproof.host.signing_key import SigningKey
 from nodeproof.model.fault import FaultEvent
 from nodeproof.operate.state.problems import Problem, Store, set_aside
 from nodeproof.operate.state.version import SCHEMA, read_form
@@ -112,7 +114,7 @@ class _Form:
 
 
 class _Key:
-    """The secret that baselines are signed with."""
+    """The secret that baselines are signed with, and the key pair that runs are."""
 
     name = "key of the node"
 
@@ -124,13 +126,18 @@ class _Key:
     def problems(self, *, deep: bool) -> Iterator[Problem]:
         """One that is of no use."""
         del deep
-        key = NodeKey(self._home)
-        self.examined = int(os.path.lexists(key.path))
-        if self.examined:
-            try:
-                key.sign("state", b"")
-            except NodeproofError as error:
-                yield Problem(key.path, str(error), "", None)
+        self.examined = 0
+        secret, pair = NodeKey(self._home), SigningKey(self._home)
+        keys: list[tuple[str, Callable[[], object]]] = [(secret.path, lambda: secret.sign("state", b""))]
+        if find_spec("cryptography") is not None:
+            keys.append((pair.path, lambda: pair.public))
+        for path, use in keys:
+            if os.path.lexists(path):
+                self.examined += 1
+                try:
+                    use()
+                except NodeproofError as error:
+                    yield Problem(path, str(error), "", None)
 
 
 class _Runs:
