@@ -208,7 +208,10 @@ class RunStore:
         place = self._place_of(check_name(run_id))
         if place is None:
             raise RecordError(f"there is no run {run_id} in {self._runs}")
-        record = read_record(place)
+        try:
+            record = read_record(place)
+        except OSError as error:
+            raise RecordError(f"{os.path.join(place, RECORD)} cannot be read: {os.strerror(error.errno or 0)}") from None
         try:
             manifest, sha256 = read_manifest(place)
             problems = verify(place, manifest)

@@ -181,6 +181,17 @@ def test_a_changed_byte_is_named(tmp_path: Path, name: str) -> None:
     assert [run.run_id for run in store.history()] == [run_id]
 
 
+def test_a_record_that_cannot_be_read_is_an_error_of_that_run(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path))
+    run_id = put(store)
+    record = _writable(tmp_path / "runs" / "toy" / run_id / "record.json")
+    record.unlink()
+    os.mkfifo(record)
+
+    with pytest.raises(RecordError, match=f"{record} cannot be read: Invalid argument"):
+        store.inspect(run_id)
+
+
 def test_missing_added_and_unreadable_files_are_named(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path))
     run_id = put(store)
