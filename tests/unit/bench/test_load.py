@@ -314,6 +314,13 @@ def test_files_that_hold_none(tmp_path: Path, content: bytes, problem: str) -> N
         read_conversations(str(tmp_path / "none"))
 
 
+def test_a_device_or_pipe_is_no_file_of_conversations(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(RunError, match=f"{path} is no plain file"):
+            read_conversations(path)
+
+
 def test_prompts_share_what_they_are_to_share_and_nothing_else() -> None:
     prompts = PromptPlan(inputs=Lengths("fixed", 100), prefix_tokens=60, prefix_groups=2, nonce="n-")
     plan = LoadPlan(where=Where(base_url="", model=""), prompts=prompts)

@@ -13,6 +13,7 @@ Understood are, as elements of one JSON list or one a line::
 import itertools
 import json
 import os
+import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -49,7 +50,10 @@ class Conversation(NamedTuple):
 def read_conversations(path: str) -> list[Conversation]:
     """Everything in ``path``. Raises RunError when it cannot be read, ParseError naming the line that is none of the shapes."""
     try:
-        if os.stat(path).st_size > _MAX_BYTES:
+        facts = os.stat(path)
+        if not stat.S_ISREG(facts.st_mode):
+            raise RunError(f"data {path} is no plain file: each worker process reads it anew")
+        if facts.st_size > _MAX_BYTES:
             raise RunError(f"{path} is larger than {_MAX_BYTES >> 30} GiB; give a part of it")
         with open(path, "rb") as file:
             raw = file.read()
