@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] | None = 
         _complain(str(error))
         code = wrong or _FAILED
     except KeyboardInterrupt:
-        code = wrong or _INTERRUPTED
+        code = _INTERRUPTED if arguments[0] == "bench" else wrong or _INTERRUPTED
     except OSError as error:
         # Nothing of ours raises one on purpose: this is the output (a full disk behind it, a closed descriptor).
         _complain(f"cannot write to standard output: {error.strerror or error}")

@@ -165,6 +165,14 @@ def test_errors_become_exit_codes(
     assert capsys.readouterr().err.count("nodeproof: ") == (0 if code in {130, 141} else 1)
 
 
+def test_ending_a_command_of_bench_by_hand_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nodeproof.cli.commands.bench_gate.run", end)
+    assert main(["bench", "gate"], NOTHING) == 130
+
+
 def test_an_error_of_a_plug_in_steers_no_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fail(_: object) -> int:
         raise NodeproofError("fan \x1b]0;owned\x07\x9b2J\nsecond line")
