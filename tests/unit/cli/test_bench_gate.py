@@ -295,6 +295,9 @@ def test_what_cannot_be_exported(node: Node) -> None:
     rewrite(node.site.place(run_id) / "record.json", data=b"{")
     code, _, err = node.run("export", "--format", "csv")
     assert (code, "cannot be understood" in err) == (1, True)
+    other = node.put()
+    code, out, err = node.run("export", "--format", "csv")
+    assert (code, other in out, "cannot be understood" in err) == (1, True, True)
 
 
 def test_an_unsigned_run_is_shown_as_one(node: Node) -> None:

@@ -34,37 +34,38 @@ def _run(options: argparse.Namespace) -> int:
     if options.limit < 1:
         raise UsageError(f"--limit {options.limit}: expected 1 or more")
     store = opened(options)
-    runs = _chosen(options, store)
+    runs, unread = _chosen(options, store)
     if not runs:
-        raise RecordError("there are no runs to export")
+        raise RecordError("; ".join(unread) or "there are no runs to export")
     sheets = [_sheet(options, run) for run in runs]
     text = _RENDER[options.format](sheets)
     if options.file:
         store_file(os.path.abspath(options.file), text.encode("utf-8", "backslashreplace"))
     else:
         print_text(text)
-    changed = [problem for sheet in sheets for problem in sheet.problems]
-    for problem in changed:
+    wrong = unread + [problem for sheet in sheets for problem in sheet.problems]
+    for problem in wrong:
         complain("export", problem)
-    return 1 if changed else 0
+    return 1 if wrong else 0
 
 
 run = told("export", _run)
 
 
-def _chosen(options: argparse.Namespace, store: RunStore) -> list[StoredRun]:
+def _chosen(options: argparse.Namespace, store: RunStore) -> tuple[list[StoredRun], list[str]]:
+    """The runs, and why others that belong to them cannot be read."""
     if options.runs and options.id:
         raise UsageError("name runs, or a benchmark with --id, not both")
     if options.runs:
-        return [store.inspect(name) for name in dict.fromkeys(options.runs)]
+        return [store.inspect(name) for name in dict.fromkeys(options.runs)], []
     wanted = find_benchmark(options.id)[0].id if options.id else ""
-    found = []
+    found, unread = [], []
     for summary in store.history(wanted, options.limit):
         try:
             found.append(store.inspect(summary.run_id))
         except RecordError as error:
-            complain("export", str(error))
-    return found
+            unread.append(str(error))
+    return found, unread
 
 
 def _sheet(options: argparse.Namespace, run: StoredRun) -> Sheet:
