@@ -228,7 +228,7 @@ COMMANDS: tuple[tuple[str, str, str, Callable[[argparse.ArgumentParser], None], 
     (
         "compare",
         "compare",
-        "what differs between two nodes, or between this one now and on its last green day; exit 0 nothing, 1 something",
+        "what differs between two nodes, or this one now and on its last green day; exit 0 nothing, 1 something, 3 unknown",
         _options("operate", "add_compare"),
         "nodeproof compare ./sound-node.tar.gz ./odd-node.tar.gz",
     ),

@@ -117,6 +117,13 @@ def test_two_bundles_and_what_is_made_of_them(tmp_path: Path, capsys: pytest.Cap
     assert main(["compare", str(tmp_path), sound], {}) == 1
 
 
+def test_nothing_that_both_tell_of_is_not_the_same_as_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "readings.json").write_text('{"looks": 3, "metrics": {}, "missing": {}, "failures": {}}')
+
+    assert main(["compare", str(tmp_path), str(tmp_path)], {}) == 3
+    assert "nothing was compared" in capsys.readouterr().err
+
+
 def test_a_snapshot_directory_of_a_dead_daemon_is_compared_with_a_caution(tmp_path: Path) -> None:
     host = WholeHost("vm-2cpu", tmp_path, EVERYTHING)
     host.observe()

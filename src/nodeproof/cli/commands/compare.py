@@ -1,6 +1,7 @@
 """``nodeproof compare``: two nodes, or a node and its last green day, held against each other."""
 
 import argparse
+import sys
 
 from nodeproof.cli.options import load_config
 from nodeproof.cli.output import print_json
@@ -15,6 +16,7 @@ from nodeproof.sinks.jsonl_files import local_date
 __all__ = ["run"]
 
 _SHOWN = 12
+_NOTHING_COMPARED = 3
 _TITLES = {
     Weight.VERDICT: "What only one of them is found to have",
     Weight.MADE_OF: "What they are made of",
@@ -26,13 +28,16 @@ _TITLES = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit 0 when nothing differs, 1 when something does."""
+    """Exit 0 when nothing differs, 1 when something does, 3 when there is nothing that both tell of."""
     left, right = _sides(options)
     found = compare(left, right)
     if options.output == "json":
         print_json({"left": left.name, "right": right.name, "comparison": found}, indent=2)
     else:
         _print(options, left, right, found)
+    if not found.compared and not found.differences:
+        print("nodeproof: no reading is known of both sides, so nothing was compared", file=sys.stderr)
+        return _NOTHING_COMPARED
     return int(bool(found.differences))
 
 
