@@ -1,6 +1,7 @@
 """What the actions of ``nodeproof bench`` share: the store, the executor with its evidence and probe, and the endpoint."""
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from nodeproof.bench.address import Address
@@ -43,6 +44,9 @@ __all__ = [
 _KEY_VARIABLE = "NODEPROOF_API_KEY"
 _MAX_KEY_BYTES = 64 * 1024
 
+_SECRET = re.compile(r"(?i)(^|[-_.])(api[-_]?keys?|secrets?|passwords?|passwd|credentials?|token)$")
+"""Names of settings whose value nobody else may know; ``max_num_batched_tokens`` is none of them."""
+
 
 def state_root(options: argparse.Namespace) -> str:
     """Where runs and the lock of this machine are; the same for stress jobs. Raises ConfigError."""
@@ -75,9 +79,11 @@ def endpoint_of(options: argparse.Namespace) -> TargetEndpoint | None:
         raise UsageError("--url and --model belong together")
     Address.of(options.url)
     key = Secret(_key(options))
-    return TargetEndpoint.new(
-        options.url, options.model, pairs_of(options.serve_override), key=key, ca_file=options.ca_file or ""
-    )
+    stated = pairs_of(options.serve_override)
+    for name in stated:
+        if _SECRET.search(name):
+            raise UsageError(f"--serve-override {name}: every record would hold it in clear; leave secrets of the server out")
+    return TargetEndpoint.new(options.url, options.model, stated, key=key, ca_file=options.ca_file or "")
 
 
 def _key(options: argparse.Namespace) -> str:

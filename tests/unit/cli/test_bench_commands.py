@@ -19,6 +19,7 @@ def test_what_is_asked_wrongly(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("run", "load", *url, "--api-key-env", "NOT_SET"), "this variable is not set"),
         (("run", "load", *url, "--api-key-file", str(tmp_path / "none")), "No such file"),
         (("run", "load", "--url", "http://u:sk-planted@h", "--model", "m"), "do not belong into an address"),
+        (("run", "load", *url, "--serve-override", "api_key=sk-planted"), "every record would hold it in clear"),
         (("run", "load", *url, "--timeout", "soon"), "--timeout"),
         (("show", "run-1"), "there is no run run-1"),
         (("history", "--limit", "0"), "expected 1 or more"),

@@ -292,3 +292,9 @@ def test_a_state_file_that_is_anothers_alone_is_left_alone(tmp_path: Path, monke
 
     with pytest.raises(WriteError, match="Permission denied"):
         read_form(str(tmp_path))
+
+
+def test_a_pipe_in_its_place_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "state.json")
+    with pytest.raises(RecordError, match=r"state\.json is no plain file"):
+        read_form(str(tmp_path))

@@ -11,6 +11,7 @@ touched.
 """
 
 import os
+import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -88,7 +89,9 @@ def read_form(home: str) -> StateForm | None:
     """What ``state.json`` says; None when there is none. Raises RecordError, and WriteError for a file of another user alone."""
     path = os.path.join(home, _FILE)
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise RecordError(f"{path} is no plain file")
             return msgspec.json.decode(file.read(_MAX_BYTES), type=StateForm)
     except FileNotFoundError:
         return None
