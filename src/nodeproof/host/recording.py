@@ -343,8 +343,3 @@ class RecordingMachine(GatedMachine):
     def left_out(self) -> dict[str, str]:
         """What was asked and is not kept, and why."""
         return dict(self._notes.left_out)
-
-    def note_file(self, path: str) -> None:
-        """Keep a file that no collector asked for; one that cannot be read is kept as that."""
-        with contextlib.suppress(NoData):
-            self.files.read(path)

@@ -15,6 +15,7 @@ from nodeproof.bench.testing.model import document
 from nodeproof.errors import RunError
 from support.acting import call, tool_stream
 from support.bench_course import Outcome, run
+from support.daemon import free_port
 
 pytestmark = pytest.mark.timeout(90)
 _CODE = (
@@ -179,14 +180,9 @@ server.wait()
 """
 
 
-def _free_port() -> int:
-    with ScriptServer(Model()) as server:
-        return server.port
-
-
 def test_servers_are_started_and_ended_and_what_served_is_brought_back(tmp_path: Path, absent_here: list[str]) -> None:
     """The plan counts: one model that works as far as it goes, one whose server ends at once, one that nobody serves."""
-    port = _free_port()
+    port = free_port()
     mark = tmp_path / "restored"
     roster = {
         "entries": [

@@ -132,7 +132,10 @@ class SpeedBenchmark:
         raise NotImplementedError
 
     def look(self, taken: Taken) -> None:
-        """A cell is there. Raises RunError when the run cannot go on after what it shows."""
+        """A cell is there. Raises RunError when the run cannot go on after what it shows: here, after a request that failed."""
+        failed = failed_how(taken)
+        if failed:
+            raise RunError(failed)
 
     def judged(self) -> Frame:
         """The last frame."""

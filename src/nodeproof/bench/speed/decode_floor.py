@@ -11,10 +11,9 @@ import numpy as np
 
 from nodeproof.bench.catalogue import DECODE_FLOOR
 from nodeproof.bench.guards import GuardResult, GuardState, concerns, guard_metrics
-from nodeproof.bench.speed.cells import CellPlan, Shape, SpeedBenchmark, Taken, doubt, failed_how
+from nodeproof.bench.speed.cells import CellPlan, Shape, SpeedBenchmark, Taken, doubt
 from nodeproof.bench.speed.figures import accept_length, energy_metrics, figure_table, gap_metrics, line, median_of
 from nodeproof.bench.speed.tasks import CODE
-from nodeproof.errors import RunError
 from nodeproof.model.run import Frame, Stat, Verdict, VerdictKind
 from nodeproof.runs.params import Choice, Float, Int, ParamSpec, ParamValues
 
@@ -51,12 +50,6 @@ class DecodeFloor(SpeedBenchmark):
         prepared = self.asked(_EXTRA, CODE)
         shape = Shape(_INPUT_TOKENS, _MAX_TOKENS, counted=_RUNS, distinct=1, task=CODE)
         return [self.cell("decode", prepared, self.true_length(prepared, shape))]
-
-    def look(self, taken: Taken) -> None:
-        """A request that failed ends the run."""
-        failed = failed_how(taken)
-        if failed:
-            raise RunError(failed)
 
     def judged(self) -> Frame:
         """The median of the three against the floor."""

@@ -6,10 +6,9 @@ import numpy as np
 
 from nodeproof.bench.catalogue import QUICK_SPEED
 from nodeproof.bench.guards import GuardResult, GuardState, any_content, concerns, guard_metrics
-from nodeproof.bench.speed.cells import CellPlan, Shape, SpeedBenchmark, Taken, doubt, failed_how
+from nodeproof.bench.speed.cells import CellPlan, Shape, SpeedBenchmark, Taken, doubt
 from nodeproof.bench.speed.figures import Line, figure_table, line
 from nodeproof.bench.speed.tasks import COUNT
-from nodeproof.errors import RunError
 from nodeproof.model.run import Frame, Stat, Verdict, VerdictKind
 from nodeproof.runs.params import Int, ParamSpec, ParamValues
 
@@ -40,12 +39,6 @@ class QuickSpeed(SpeedBenchmark):
         if not shape.warmup:
             self.handle.warn("without a warm-up the first answer may be one of a cold cache, the others are of a warm one")
         return [self.cell("quick", prepared, self.true_length(prepared, shape))]
-
-    def look(self, taken: Taken) -> None:
-        """A request that failed ends the run: a mean of the others would be of something else."""
-        failed = failed_how(taken)
-        if failed:
-            raise RunError(failed)
 
     def judged(self) -> Frame:
         """Numbers, and never a judgement on them."""
